@@ -1,8 +1,8 @@
-//! The partition map: who owns which range of the hash space.
+//! Partition map: the partition that owns each range of the hash space.
 //!
-//! Promise: the ranges cover `["", "FF")` without gap or overlap, so that every effective key has
-//! exactly one owner, and ids and prefixes are given once. What a range covered is known for long after it has gone.
-//! Arithmetic only; rows are moved by `copy`.
+//! Invariant: the ranges cover `["", "FF")` without gap or overlap, so that every effective key has exactly one owner,
+//! and ids and prefixes are never reused. The keys of a range stay known long after it was split or merged. Arithmetic
+//! only; `partition::copy` moves the rows.
 //!
 //! ```text
 //! epoch 4   [00 ───────────────── FF)  p0
@@ -12,30 +12,30 @@
 use crate::partition_key::{EffectiveKey, EpkRange};
 use crate::{Error, Object, Result, Value};
 
-/// One physical partition as the map knows it.
+/// One physical partition in the map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionKeyRange {
     /// The partition key range id that clients see.
     pub id: u32,
-    /// Where its rows are; a range can outlive it.
+    /// The shard with its rows; a range can outlive it.
     pub shard: u64,
-    /// Upper bits of the item numbers written here; larger for every new shard of a container.
+    /// Upper bits of the docnums written here; larger for every new shard of a container.
     pub prefix: u32,
     pub keys: EpkRange,
-    /// The latest ancestors, so that a client that missed some steps finds itself again.
+    /// The ids of the latest ancestors, so that a client that missed some splits or merges finds its ranges again.
     pub parents: Vec<u32>,
     /// The map's epoch when this range appeared.
     pub since: u64,
 }
 
-/// Ranges that are gone and still known: as many as a client may have missed since it last looked.
+/// Former ranges that stay known: as many as a client may have missed since it last read the map.
 const FORMER_MAX: usize = 1000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionMap {
     pub epoch: u64,
     ranges: Vec<PartitionKeyRange>,
-    /// What ranges covered that are gone, the latest last.
+    /// The ids and keys of former ranges, the latest last.
     former: Vec<(u32, EpkRange)>,
 }
 
@@ -61,7 +61,7 @@ impl PartitionMap {
         self.ranges.partition_point(|range| range.keys.min <= *key).saturating_sub(1)
     }
 
-    /// The positions of all ranges that a stretch of the hash space touches.
+    /// The positions of all ranges that overlap an EPK range.
     pub fn overlapping(&self, keys: &EpkRange) -> std::ops::Range<usize> {
         let first = self.locate(&keys.min);
         let end = self.ranges.partition_point(|range| range.keys.min < keys.max);
@@ -72,7 +72,7 @@ impl PartitionMap {
         self.ranges.iter().position(|range| range.id == id)
     }
 
-    /// What a range covers, or covered before it was split or merged.
+    /// The keys of a range, or of a former range before it was split or merged.
     pub fn keys_of(&self, id: u32) -> Option<&EpkRange> {
         let now = self.ranges.iter().map(|range| (range.id, &range.keys));
         let former = self.former.iter().map(|(id, keys)| (*id, keys));
@@ -85,7 +85,7 @@ impl PartitionMap {
         known.max().map_or(0, |id| id + 1)
     }
 
-    /// Some neighbours, by their ids, in the order of the hash space.
+    /// Adjacent ranges by their ids, in the order of the hash space.
     pub fn neighbours(&self, ids: &[u32]) -> Result<Vec<&PartitionKeyRange>> {
         let found: Vec<&PartitionKeyRange> = self.ranges.iter().filter(|range| ids.contains(&range.id)).collect();
         let are_neighbours = found.windows(2).all(|pair| pair[0].keys.max == pair[1].keys.min);
@@ -95,7 +95,7 @@ impl PartitionMap {
         }
     }
 
-    /// The next epoch: some ranges gone, others in their place.
+    /// The map of the next epoch, with some ranges replaced by others.
     pub fn replaced(&self, gone: &[u32], come: &[PartitionKeyRange]) -> Result<PartitionMap> {
         let epoch = self.epoch + 1;
         let stay = self.ranges.iter().filter(|range| !gone.contains(&range.id)).cloned();
@@ -108,9 +108,9 @@ impl PartitionMap {
         Ok(PartitionMap { former, ..next })
     }
 
-    /// This map in force once more, after `now` of the same container: the account went back to what it was. A map is known by its
-    /// epoch. If clients know another one, the ranges come under ids that nobody has seen, as children of all that
-    /// was in their place, so that clients find them as they find those of a split or merge.
+    /// This map after a restore of the account to an earlier state; until then the container had the map `now`. Clients
+    /// recognise a map by its epoch. If they may know another one, the ranges get unused ids and become children of all
+    /// ranges that were in their place, so that clients find them as they find the ranges of a split or merge.
     pub fn again(&self, now: &PartitionMap) -> PartitionMap {
         if self.epoch == now.epoch {
             return self.clone();
@@ -128,8 +128,9 @@ impl PartitionMap {
         PartitionMap { former, ..renewed }
     }
 
-    /// This map in force once more, after its container was gone. Of the maps that clients may know since then it is only known how far
-    /// their epochs came, and their ids. So any id below counts as a parent: whoever holds one finds all of its children.
+    /// This map after a restore of a container that had been deleted. Of the maps that clients may know since then,
+    /// only the last epoch and the next id are known. So every lower id counts as a parent: a client that knows one
+    /// finds all of its children.
     pub fn after_all(&self, epoch: u64, next_id: u32) -> PartitionMap {
         if self.epoch >= epoch {
             return self.clone();
@@ -138,7 +139,8 @@ impl PartitionMap {
         self.renewed(epoch, next_id, |_| newest((0..first).collect()))
     }
 
-    /// The same ranges under ids and an epoch that neither this map nor one that came to `epoch` and `next_id` has had.
+    /// The same ranges with ids and an epoch that neither this map has used nor one that had reached `epoch` and
+    /// `next_id`.
     fn renewed(&self, epoch: u64, next_id: u32, parents: impl Fn(&PartitionKeyRange) -> Vec<u32>) -> PartitionMap {
         let epoch = self.epoch.max(epoch) + 1;
         let ids = self.next_id().max(next_id)..;
@@ -152,13 +154,13 @@ impl PartitionMap {
         PartitionMap { epoch, ranges, former: self.gone() }
     }
 
-    /// What ranges covered, if none of this map's is left.
+    /// The former ranges if all ranges of this map are replaced.
     fn gone(&self) -> Vec<(u32, EpkRange)> {
         let went = self.ranges.iter().map(|range| (range.id, range.keys.clone()));
         self.former.iter().cloned().chain(went).collect()
     }
 
-    /// The same ranges, with their rows elsewhere.
+    /// The same ranges in other shards.
     pub fn in_shards(&self, mut next: impl FnMut() -> u64) -> PartitionMap {
         let ranges = self.ranges.iter().map(|range| PartitionKeyRange { shard: next(), ..range.clone() }).collect();
         PartitionMap { ranges, ..self.clone() }
@@ -172,7 +174,7 @@ impl PartitionMap {
 
     pub fn from_value(value: &Value) -> Result<Self> {
         let ranges = value.get("ranges").and_then(Value::as_array).ok_or_else(|| Error::corrupt("partition map"))?;
-        // Maps that were written before anything could split have no such member.
+        // Maps that were written before splits existed have no such member.
         let former = value.get("former").and_then(Value::as_array).unwrap_or_default();
         let map =
             PartitionMap::new(number(value, "epoch")?, ranges.iter().map(range_from_value).collect::<Result<_>>()?)?;
@@ -181,7 +183,7 @@ impl PartitionMap {
     }
 }
 
-/// The ids by which clients may know what these ranges held.
+/// The ids under which clients may know the contents of these ranges.
 pub fn ancestry(ranges: &[&PartitionKeyRange]) -> Vec<u32> {
     let mut ids: Vec<u32> = ranges.iter().flat_map(|range| range.parents.iter().copied().chain([range.id])).collect();
     ids.sort_unstable();
@@ -189,7 +191,7 @@ pub fn ancestry(ranges: &[&PartitionKeyRange]) -> Vec<u32> {
     newest(ids)
 }
 
-/// Of ids in their order: those that a client can still hold, or every answer would carry all that ever was.
+/// The latest of these ascending ids, which clients can still have; otherwise every response would list all ancestors.
 fn newest(mut ids: Vec<u32>) -> Vec<u32> {
     ids.drain(..ids.len().saturating_sub(FORMER_MAX));
     ids

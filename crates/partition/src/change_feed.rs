@@ -1,16 +1,16 @@
-//! What happened since: the newest version of every item that changed, in the order of the changes.
+//! Change feed, latest versions: the newest version of every changed item, in LSN order.
 //!
-//! Promise: a page is of one moment. It shows every item whose newest change lies behind the asked LSN, once, in the
-//! order of LSNs, and says up to which LSN nothing is left to see. A transaction is never cut, so that a position is an
-//! LSN and no more. Items that were deleted are gone from it; one that changes again moves to its new place.
+//! Guarantees: a page is read from one snapshot. It has every item whose newest change is after the requested LSN,
+//! once, in LSN order, and the LSN up to which the reader has seen everything. A page never divides a transaction, so
+//! that a position is just an LSN. Deleted items are not in the feed; an item that changes again moves to its new LSN.
 //!
 //! ```text
-//! LSN    1   2   3   4   5   6          page after 1 of two items: a at 3, d at 4; seen up to 4
+//! LSN    1   2   3   4   5   6          page after 1 of two items: a at 3, d at 4; complete up to 4
 //! feed           a   d       c
-//!        └ a and c were there once: each has moved on. 5 was a delete.
+//!        └ 1 and 2 were changes of a and c, which have moved to 3 and 6. 5 was a delete.
 //! ```
 
-mod versions; // all of them, not the newest only
+mod versions; // all versions, not only the latest
 
 use pleiad_model::partition_key::EffectiveKey;
 use pleiad_model::{Error, Result};
@@ -24,36 +24,36 @@ use crate::ttl::Expiry;
 
 pub use versions::VersionPage;
 
-/// Where a reader begins.
+/// Where a reader starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeedStart {
     Beginning,
     Now,
-    /// With the changes of this second.
+    /// At the changes of this second, in seconds since 1970.
     Time(u32),
 }
 
-/// Which changes are asked for.
+/// Which changes to return.
 #[derive(Clone, Debug)]
 pub struct ChangeQuery {
     pub scope: KeyScope,
-    /// Behind this LSN.
+    /// Changes after this LSN.
     pub after: u64,
-    /// None that is older, in seconds since 1970. A merge brings together histories whose times do not grow with their
-    /// LSNs, so that a reader who began at a time says so on every page.
+    /// No change before this time, in seconds since 1970. A merge joins histories whose times do not increase with
+    /// their LSNs, so a reader that started at a time passes it for every page.
     pub since_s: u32,
-    /// Which items are over.
+    /// Decides which items are expired.
     pub expiry: Expiry,
 }
 
 #[derive(Debug)]
 pub struct LatestPage {
     pub records: Vec<Record>,
-    /// Nothing up to here is left to see.
+    /// The page is complete up to this LSN: the next one starts after it.
     pub lsn: u64,
 }
 
-/// A row of the feed: which item changed where.
+/// A row of the feed: the item that changed at this LSN, and its effective key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangeRow {
     pub lsn: u64,
@@ -62,14 +62,14 @@ pub struct ChangeRow {
     pub epk: EffectiveKey,
 }
 
-/// Rows of the feed are small.
+/// Feed rows per read; they are small.
 const ROWS_MAX: usize = 4_096;
-/// Writers take the time before they take their place, and a clock may be set back a little: how much later an earlier
-/// change may claim to be.
+/// How much later the time of an earlier change can be: writers read the clock before they get their LSN, and a clock
+/// may be set back a little.
 const CLOCK_SLACK_S: u32 = 60;
 
 impl Partition {
-    /// The LSN behind which a reader finds what it asked for.
+    /// The LSN after which a reader with this start begins.
     pub async fn lsn_at(&self, start: FeedStart) -> Result<u64> {
         match start {
             FeedStart::Beginning => Ok(0),
@@ -78,7 +78,7 @@ impl Partition {
         }
     }
 
-    /// The changes behind an LSN: one transaction at least, if there is one.
+    /// The changes after an LSN: at least one transaction, if there is one.
     pub async fn changes(&self, asked: &ChangeQuery, quota: PageLimit) -> Result<LatestPage> {
         let view = self.view().await?;
         let mut filling =
@@ -95,13 +95,13 @@ impl Partition {
                 _ => break,
             }
         }
-        // A position from before the store was set back stays where it is: it has seen what it has seen.
+        // A position from before the store was restored to an earlier state may be after the last LSN: it stays.
         Ok(LatestPage { records: filling.records, lsn: view.lsn().max(asked.after) })
     }
 }
 
 impl PartitionSnapshot {
-    /// The largest LSN known to have nothing at or below it that was written at this time or later.
+    /// The largest LSN known to have no change at or before it that was written at this time or later. Binary search.
     async fn lsn_before(&self, ts_s: u32) -> Result<u64> {
         let merged = self.merged_lsn();
         let (mut below, mut end) = (merged, self.lsn());
@@ -112,11 +112,11 @@ impl PartitionSnapshot {
                 _ => end = middle,
             }
         }
-        // Among changes of merged partitions there is nothing to search by: they are all looked at.
+        // Changes of merged partitions are not ordered by time, so they cannot be searched: all of them are read.
         Ok(if below == merged { 0 } else { below })
     }
 
-    /// The first item behind an LSN.
+    /// The first changed item after an LSN.
     async fn first_change(&self, after: u64) -> Result<Option<Record>> {
         let (rows, _) = self.feed_rows((after.saturating_add(1), 0, 0), Limit::rows(1)).await?;
         let Some(row) = rows.first() else { return Ok(None) };
@@ -133,7 +133,7 @@ struct ChangePageBuilder {
 }
 
 impl ChangePageBuilder {
-    /// Fetches the items of these rows until the page is full; says then how far it has come.
+    /// Fetches the items of these rows until the page is full; then returns the LSN up to which it is complete.
     async fn load(&mut self, view: &PartitionSnapshot, rows: &[&ChangeRow]) -> Result<Option<u64>> {
         let mut rows = rows;
         while let Some(next) = rows.first() {
@@ -169,13 +169,13 @@ impl ChangePageBuilder {
         self.records.len() >= self.quota.items || self.bytes >= self.quota.bytes
     }
 
-    /// Whether a change belongs to the transaction that the page ends with.
+    /// Whether a change belongs to the last transaction of the page.
     fn continues(&self, lsn: u64) -> bool {
         self.records.last().is_some_and(|last| last.lsn == lsn)
     }
 }
 
-/// At first what fills the page if every row is wanted and one more, so that its end is seen; then more, since few are wanted.
+/// First as many rows as fill the page if all of them match, and one more to see its end; then more, since few match.
 fn limit(round: usize, quota: PageLimit) -> Limit {
     match round {
         0 => Limit::rows(quota.items.saturating_add(1).min(ROWS_MAX)),

@@ -1,18 +1,18 @@
-//! Is everything there that should be, and nothing else.
+//! Consistency check: every row that should exist exists, and no other.
 //!
-//! Promise: one snapshot of a shard is compared with itself, keyspace by keyspace; what disagrees is told, nothing
-//! is repaired or written. Memory is bounded by a few of the largest items, however many there are.
+//! Guarantees: compares the keyspaces of one snapshot of a shard with each other and reports what disagrees; repairs
+//! and writes nothing. Memory is bounded by a few of the largest items, however many there are.
 //!
-//! Nothing is missed although nothing is remembered: no two items can share a row, because every row holds its
-//! item's number in its key or its value.
+//! The check is complete although it keeps no list of rows: no two items can share a row, because every row has the
+//! docnum of its item in its key or its value.
 //!
 //! ```text
-//! item ──▶ its id, member, feed, unique, index and vector rows are there     so there are at least as many rows as items need
-//! rows counted = rows that items need                                so there are no others
+//! item ──▶ its id, member, feed, unique, index and vector rows exist   so there are at least the rows that items need
+//! rows counted = rows that items need                                  so there are no others
 //! ```
 //!
-//! Only when a count is off are the rows walked a second time, to name the strays. While the index is being changed to
-//! a new policy it may be off: then an item has at least the rows that both policies ask for, and none that neither does.
+//! Only if a count differs are the rows scanned a second time, to report the orphans. During an index transformation
+//! the count may differ: then an item has at least the rows that both policies produce, and none that neither produces.
 
 use std::fmt::Display;
 
@@ -28,21 +28,21 @@ use crate::schema::Schema;
 use crate::shard_state::{DOCNUM_COUNTER_BITS, RetentionWatermark, ShardState};
 use pleiad_model::partition_map::PartitionKeyRange;
 
-mod item; // an item and the rows it needs
-mod keys; // what each logical partition weighs
-mod walk; // a keyspace, a chunk at a time
+mod item; // an item and the rows it needs, computed again from its body
+mod keys; // the size of each logical partition
+mod walk; // reads a keyspace in chunks
 
 pub(crate) use item::CheckedItem;
 use keyspace::Tag;
 use walk::KeyspaceCursor;
 
-/// Further problems are counted: the first ones tell what happened.
+/// Further problems are only counted: the first ones show what happened.
 const PROBLEMS_TOLD_MAX: usize = 100;
 
-/// Keyspaces whose every row belongs to one item.
+/// Keyspaces in which every row belongs to one item.
 const POINTERS: [Tag; 6] = [Tag::Id, Tag::Member, Tag::Feed, Tag::Unique, Tag::Index, Tag::Vector];
-/// Keyspaces that are compared with the items, the log of a copy under way, graphs, which may be behind, and versions, which
-/// outlive them. Rows elsewhere are nobody's.
+/// The keyspaces that are compared with the items, the change log of a running copy, ANN graphs, which may lag, and
+/// versions, which outlive their items. Rows with other tags are orphans.
 const KNOWN: [Tag; 13] = [
     Tag::Doc,
     Tag::Erased,
@@ -59,7 +59,7 @@ const KNOWN: [Tag; 13] = [
     Tag::Vector,
 ];
 
-/// What a check saw.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckReport {
     pub lsn: u64,
@@ -72,7 +72,7 @@ pub struct CheckReport {
     pub problems: Problems,
 }
 
-/// Sentences about what disagrees.
+/// Messages about what disagrees.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problems {
     pub told: Vec<String>,
@@ -113,7 +113,7 @@ struct Check<'a> {
     report: CheckReport,
 }
 
-/// The largest numbers that items carry.
+/// The largest LSN and docnum counter of the items.
 #[derive(Default)]
 struct MaxNumbers {
     lsn: u64,
@@ -148,7 +148,7 @@ impl Check<'_> {
         self.rows(item).await
     }
 
-    /// Numbers with an older prefix came from a parent, whose counter is not ours.
+    /// Docnums with an older prefix come from a parent, which had its own counter.
     fn number(&mut self, item: &CheckedItem) {
         let (prefix, counter) = (item.docnum >> DOCNUM_COUNTER_BITS, item.docnum & ((1 << DOCNUM_COUNTER_BITS) - 1));
         match prefix.cmp(&u64::from(self.range.prefix)) {
@@ -210,7 +210,7 @@ impl Check<'_> {
         let doc = keyspace::doc(self.range.shard, docnum);
         let found = self.snapshot.get_many(std::slice::from_ref(&doc)).await?;
         let Some(bytes) = found.into_iter().flatten().next() else { return Ok(true) };
-        // An item that does not decode was told of already.
+        // An item that does not decode is reported already.
         Ok(CheckedItem::read(self.schema, &doc, bytes).is_ok_and(|item| !item.may_have(self.range.shard, &pair.0)))
     }
 
@@ -238,7 +238,8 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Steps from tag to tag, so that a keyspace costs one row however large it is.
+    /// Reports rows with unknown tags. Skips from tag to tag, so that a known keyspace costs one read however large it
+    /// is.
     async fn nobodys(&mut self) -> Result<()> {
         let (mut from, to) = keyspace::shard_range(self.range.shard);
         while let Some((row, _)) = self.snapshot.scan(&from, &to, Direction::Forward, Limit::rows(1)).await?.pairs.pop()
@@ -263,13 +264,13 @@ impl Check<'_> {
     }
 }
 
-/// How many rows terms have in the index, and how many vectors they are.
+/// The number of rows of these terms in the index keyspace, and in the vector keyspace.
 fn counted(terms: &[IndexTerm]) -> (u64, u64) {
     let vectors = terms.iter().filter(|term| term.keyspace == Keyspace::Vector).count();
     ((terms.len() - vectors) as u64, vectors as u64)
 }
 
-/// The number of the item that a row belongs to.
+/// The docnum of the item that a row belongs to.
 fn pointed(tag: Tag, (row, value): &Pair) -> Result<u64> {
     match tag {
         Tag::Member => keyspace::decode_member(row).map(|(_, docnum)| docnum),
@@ -284,7 +285,7 @@ fn tag_of(row: &[u8]) -> Option<u8> {
     row.get(8).copied()
 }
 
-/// The keyspace of a row, as people call it.
+/// The name of a row's keyspace for messages.
 fn name(row: &[u8]) -> &'static str {
     let names = [
         (Tag::Id, "id"),

@@ -1,16 +1,16 @@
-//! The committer: many transactions become one durable batch.
+//! Group commit: the committer writes many transactions as one durable batch.
 //!
-//! Promise: batches become durable in the order in which they were enqueued, and nobody is told
-//! "done" before that. If a commit fails, everything queued behind it fails and nothing is accepted
-//! afterwards: there is one log, so no later success may hide an earlier loss.
+//! Guarantees: batches become durable in the order in which they were enqueued, and no writer is acknowledged before
+//! its batch is durable. If a commit fails, everything queued after it fails and nothing is accepted afterwards: there
+//! is one log, so no later success may hide an earlier loss.
 //!
 //! ```text
 //!  writers ── enqueue ──▶ │ t1 t2 t3 t4 │ ── one batch ──▶ store.commit ──▶ publish LSNs, wake t1…t4
 //!                         └── waiting ──┘    meanwhile t5 t6 queue up for the next batch
 //! ```
 //!
-//! One thread per store. It blocks in the store, never on the runtime's workers, and sleeps
-//! without a timer while there is nothing to do.
+//! One thread per store. It blocks in the store, never on the runtime's workers, and sleeps without a timer while there
+//! is nothing to do.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -26,16 +26,16 @@ use pleiad_model::{Error, Result};
 use pleiad_storage::{AnyStore, Batch, Durability, Store};
 use tokio::sync::oneshot;
 
-/// How soon an acknowledged write is safe from a power cut.
+/// When an acknowledged write is safe from a power loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncPolicy {
     /// Before it is acknowledged.
     Synced,
-    /// It survives the process at once, and the machine after at most this long.
+    /// It survives a crash of the process when acknowledged, and a power loss after at most this long.
     SyncedWithin(Duration),
 }
 
-/// Who wants to hear that its transaction is durable, in order.
+/// Called in commit order when the transactions of an owner are durable.
 pub trait Publish: Send + Sync {
     fn published(&self, lsn: u64);
 }
@@ -49,9 +49,9 @@ pub struct CommitEntry {
     pub done: oneshot::Sender<Result<()>>,
 }
 
-/// What does not fit into a group waits for the next batch, so that one commit stays short and small.
+/// Entries that do not fit into a group wait for the next batch, so that one commit stays short and small.
 const GROUP_ENTRIES_MAX: usize = 1024;
-/// However slow the disk is.
+/// Upper bound of the commit delay, however slow the disk is.
 const GATHER_MAX: Duration = Duration::from_millis(2);
 const GROUP_BYTES_MAX: usize = 8 << 20;
 
@@ -60,7 +60,7 @@ pub struct Committer {
     hold: Arc<Hold>,
 }
 
-/// A committer that may have stopped because nobody needs it.
+/// A weak reference: the committer may have stopped because no owner is left.
 pub struct WeakCommitter {
     hold: Weak<Hold>,
 }
@@ -71,7 +71,7 @@ impl WeakCommitter {
     }
 }
 
-/// When the last of its owners lets go, the thread finishes what is queued and closes the store.
+/// When the last clone is dropped, the thread commits what is queued and closes the store.
 struct Hold {
     shared: Arc<CommitterShared>,
 }
@@ -87,10 +87,10 @@ struct CommitterShared {
 struct Queue {
     waiting: Vec<CommitEntry>,
     closed: bool,
-    /// The thread is gone.
+    /// The thread has ended.
     ended: bool,
     failed: Option<Error>,
-    /// How many transactions the committer is waiting for; whoever makes it so many wakes it.
+    /// How many transactions the committer is waiting for; the writer that completes the number wakes it.
     wanted: usize,
     stopped: Vec<oneshot::Sender<()>>,
 }
@@ -104,13 +104,13 @@ impl Committer {
         Ok(Committer { hold: Arc::new(Hold { shared }) })
     }
 
-    /// For whoever must not keep it at work.
+    /// A reference that does not keep the committer running.
     pub fn downgrade(&self) -> WeakCommitter {
         WeakCommitter { hold: Arc::downgrade(&self.hold) }
     }
 
-    /// Takes a transaction, or refuses it and has kept nothing of it. Callers that need an order among their own hold
-    /// their lock over this.
+    /// Queues a transaction, or rejects it without side effects. Callers that need an order among their own
+    /// transactions call this under a lock of their own.
     pub fn enqueue(&self, entry: CommitEntry) -> Result<()> {
         let shared = &self.hold.shared;
         let mut queue = shared.queue.lock();
@@ -124,19 +124,19 @@ impl Committer {
         Ok(())
     }
 
-    /// Commits one batch of nobody's partition, such as a change of the catalog.
+    /// Commits one batch that belongs to no partition, such as a catalog change.
     pub async fn commit(&self, batch: Batch) -> Result<()> {
         let (done, committed) = oneshot::channel();
         self.enqueue(CommitEntry { batch, state: None, owner: None, done })?;
         committed.await.unwrap_or_else(|_| Err(Error::unavailable("the committer has stopped")))
     }
 
-    /// Why transactions would be refused now, if they would.
+    /// The error with which transactions would be rejected now, if they would.
     pub fn refusal(&self) -> Option<Error> {
         self.hold.shared.queue.lock().refusal()
     }
 
-    /// Accepts nothing more, finishes what is queued, makes it durable, and lets go of the store.
+    /// Accepts nothing more, commits what is queued, makes it durable, and releases the store.
     pub async fn stop(&self) {
         let (sender, stopped) = oneshot::channel();
         {
@@ -147,7 +147,7 @@ impl Committer {
             queue.stopped.push(sender);
         }
         self.hold.shared.close();
-        let _ = stopped.await; // the end of the thread drops the sender, which is what we wait for
+        let _ = stopped.await; // the thread drops the sender when it ends
     }
 }
 
@@ -172,7 +172,7 @@ impl Queue {
         self.failed.clone()
     }
 
-    /// At least one, however large it is.
+    /// The next group: at least one entry, however large it is.
     fn take_group(&mut self) -> Vec<CommitEntry> {
         let mut bytes = 0;
         let fits = |entry: &&CommitEntry| {
@@ -184,20 +184,20 @@ impl Queue {
     }
 }
 
-/// However the work ends, a panic in the store included, nobody goes on waiting for it.
+/// However the thread ends, even by a panic in the store, no caller is left waiting.
 fn serve(shared: Arc<CommitterShared>) {
-    // The panic was reported where it happened; what it left behind is closed below and not used again.
+    // The panic was reported where it happened; the queue it left is closed below and not used again.
     let _ = std::panic::catch_unwind(AssertUnwindSafe(|| run(&shared)));
     let mut queue = shared.queue.lock();
     (queue.closed, queue.ended) = (true, true);
     let left = (std::mem::take(&mut queue.waiting), std::mem::take(&mut queue.stopped));
     drop(queue);
-    drop(shared); // whoever waited for our end may open the store again
+    drop(shared); // callers of `stop` may open the store again
     drop(left);
 }
 
 fn run(shared: &CommitterShared) {
-    // When what was acknowledged must be on the disk; `None` while all of it is.
+    // When the acknowledged writes must be synced; `None` while all of them are.
     let mut sync_due = None;
     let mut last = LastCommit::default();
     while let Some(mut group) = next_group(shared, &mut sync_due, &last) {
@@ -214,7 +214,7 @@ fn run(shared: &CommitterShared) {
                 group.into_iter().for_each(acknowledge);
             }
             Err(error) => {
-                sync_due = None; // the store takes no sync either
+                sync_due = None; // the store accepts no sync either
                 poison(shared, group, error);
             }
         }
@@ -233,18 +233,18 @@ impl CommitterShared {
     }
 }
 
-/// What the last commit was like.
+/// Figures of the last commit, from which the commit delay is derived.
 #[derive(Default)]
 struct LastCommit {
-    /// Those it answered, and those who were waiting by then: as many as can be back before the next.
+    /// Writers that it acknowledged, and those queued by then: so many can be back before the next commit.
     writers: usize,
     took: Duration,
     ended: Option<Instant>,
 }
 
-/// Those who were just answered are likely to be back soon. A commit costs about the same however many
-/// share it, so it waits for them, but never longer than it takes itself; a lone writer waits for
-/// nobody.
+/// Writers that were just acknowledged are likely to send their next write soon. A commit costs about the same however
+/// many transactions share it, so the committer waits for them, but never longer than a commit takes; a single writer
+/// is not delayed.
 fn gather(shared: &CommitterShared, queue: &mut MutexGuard<'_, Queue>, last: &LastCommit) {
     let Some(ended) = last.ended.filter(|_| last.writers > 1) else { return };
     let until = ended + last.took.min(GATHER_MAX);
@@ -261,7 +261,7 @@ fn gather(shared: &CommitterShared, queue: &mut MutexGuard<'_, Queue>, last: &La
 fn next_group(shared: &CommitterShared, sync_due: &mut Option<Instant>, last: &LastCommit) -> Option<Vec<CommitEntry>> {
     let mut queue = shared.queue.lock();
     loop {
-        // Before the waiting ones: a store that never rests must be synced in time as well.
+        // Before the waiting entries: a store that is always busy must be synced in time as well.
         if sync_due.take_if(|due| *due <= Instant::now()).is_some() {
             MutexGuard::unlocked(&mut queue, || sync(shared));
         }
@@ -281,7 +281,7 @@ fn next_group(shared: &CommitterShared, sync_due: &mut Option<Instant>, last: &L
     }
 }
 
-/// The first entry's batch takes up the others, so that a lone transaction is not copied at all.
+/// The other batches are appended to the first entry's, so that a single transaction is not copied at all.
 fn commit_group(shared: &CommitterShared, group: &mut [CommitEntry]) -> Result<()> {
     let durability = match shared.policy {
         SyncPolicy::Synced => Durability::Synced,
@@ -301,10 +301,10 @@ fn acknowledge(entry: CommitEntry) {
     if let Some((owner, lsn)) = entry.owner {
         owner.published(lsn);
     }
-    let _ = entry.done.send(Ok(())); // the asker may have hung up; the write stands all the same
+    let _ = entry.done.send(Ok(())); // the caller may have disconnected; the write is committed all the same
 }
 
-/// A guard that does not hold comes here too: whoever lost its lease must stop writing.
+/// A batch whose guard does not hold ends here, too: a server that has lost its lease must stop writing.
 fn poison(shared: &CommitterShared, group: Vec<CommitEntry>, error: Error) {
     tracing::error!(%error, "a commit failed; the store accepts no more writes until it is restarted");
     let behind = {
@@ -324,7 +324,7 @@ fn sync(shared: &CommitterShared) {
     }
 }
 
-/// Waits for a future on this thread. The embedded store's are ready at once; a remote store's
+/// Waits for a future on this thread. The futures of the embedded store are ready immediately; those of a remote store
 /// wake the thread from the runtime that drives them.
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     struct Unpark(std::thread::Thread);

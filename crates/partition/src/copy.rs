@@ -1,21 +1,21 @@
-//! Items of one or more partitions, copied into other shards while everybody goes on working.
+//! Online copy: copies the items of one or more partitions into other shards while reads and writes continue.
 //!
-//! Promise: when the fence is up and the last round is written, every child holds exactly the rows of the items whose effective key
-//! is in its range: the same items, numbers, etags, LSNs and index rows. Whoever is stopped begins the step again, to the same
-//! end. When to take which step, and what is published, is `engine`'s business.
+//! Invariant: when the fence is up and the last round is written, every child holds exactly the rows of the items whose
+//! effective key is in its range: the same items, docnums, etags, LSNs and index rows. Every step is restartable: after
+//! an interruption it runs again with the same result. `engine` decides when to take which step, and what is published.
 //!
 //! ```text
-//! log on ── all that was queued is durable ── snapshot ──▶ rows, keyspace by keyspace, ingested     copy
-//! log ──▶ numbers of items that changed ──▶ child's rows of each brought to the parent's            catch up, again and again
-//! fence ── all that was queued is durable ── one more round                                         the last one
+//! log on ── all that was queued is durable ── snapshot ──▶ rows, keyspace by keyspace, ingested   copy
+//! log ──▶ docnums of changed items ──▶ child's rows of each made equal to the parent's            catch up, repeatedly
+//! fence ── all that was queued is durable ── one more round                                       last round
 //! ```
 //!
-//! A split has one parent and several children, a merge several parents and one child. What is copied for another container has one of
-//! each, and no log: it stays as it was at its snapshot.
+//! A split has one parent and several children, a merge several parents and one child. A copy for another container has
+//! one of each and no log: it is the parent as of the snapshot.
 
-mod catch_up; // what changed since, item by item
-mod docnum_bitmap; // sets of item numbers
-mod stream; // rows of parents, in order, into children
+mod catch_up; // applies logged changes to the children, item by item
+mod docnum_bitmap; // sets of docnums
+mod stream; // bulk copy of rows, in key order
 
 use std::sync::Arc;
 
@@ -31,26 +31,26 @@ use pleiad_model::partition_map::PartitionKeyRange;
 pub use catch_up::CatchUpRound;
 
 pub struct Copy {
-    /// Whose log the parents keep.
+    /// The job for which the parents write their change log.
     job: u64,
     parents: Vec<Arc<Partition>>,
     /// In the order of the hash space.
     children: Vec<PartitionKeyRange>,
-    /// Its index is settled, and nobody writes under another while this goes on.
+    /// Its index transformation is finished, and no write uses another schema during the copy.
     schema: Arc<Schema>,
     store: Arc<AnyStore>,
     committer: Committer,
-    /// What each child holds by now.
+    /// The state of each child so far.
     states: Vec<ShardState>,
-    /// Up to where each parent's log was followed.
+    /// The LSN up to which each parent's log has been applied.
     seen_lsn: Vec<u64>,
     figures: CopyFigures,
 }
 
-/// Of a row besides what it tells of its item, about.
+/// Approximate bytes of a row besides the contents of its item.
 const ROW_BYTES: u64 = 48;
 
-/// How far a copy has come.
+/// Progress of a copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CopyFigures {
     pub items_total: u64,
@@ -58,14 +58,14 @@ pub struct CopyFigures {
     pub items: u64,
     pub rows: u64,
     pub bytes: u64,
-    /// Index rows of the items seen so far: how many rows there will be is guessed from them.
+    /// Index rows of the items copied so far: the total number of rows is estimated from them.
     terms: u64,
-    /// Changes that were followed since.
+    /// Logged changes applied since.
     pub changes: u64,
 }
 
 impl CopyFigures {
-    /// Nothing is copied yet.
+    /// The figures before anything is copied.
     pub fn of(parents: &[Arc<Partition>]) -> CopyFigures {
         let usage = || parents.iter().map(|parent| parent.usage());
         CopyFigures {
@@ -75,9 +75,10 @@ impl CopyFigures {
         }
     }
 
-    /// Of the copy, in bytes: they are what takes time, and items come first, with most of them. Never 100: then it is over.
+    /// Percentage of the estimated bytes: bytes take the time, and item rows, which have most of them, come first. At
+    /// most 99: only a finished copy is at 100.
     pub fn percent(&self) -> u64 {
-        // An item has a row in each of doc, feed, id and member. What is in the item is partly in the index again.
+        // An item has a row in each of doc, feed, id and member. Part of its contents is in the index again.
         let terms = self.terms.checked_div(self.items).unwrap_or(4);
         let rows = self.items_total.saturating_mul(4 + terms);
         let again = if terms > 0 { self.item_bytes_total / 2 } else { 0 };
@@ -86,7 +87,7 @@ impl CopyFigures {
     }
 }
 
-/// Of several copies, one after the other.
+/// Sums up several copies that run one after the other.
 impl std::ops::AddAssign for CopyFigures {
     fn add_assign(&mut self, other: CopyFigures) {
         self.items_total += other.items_total;
@@ -99,7 +100,7 @@ impl std::ops::AddAssign for CopyFigures {
     }
 }
 
-/// Told how far it has come after every chunk: may make it wait, and ends it by failing.
+/// Called with the progress after every chunk; it may delay the copy, and an error aborts it.
 pub type OnCopyProgress<'w> = &'w mut (dyn FnMut(&CopyFigures) -> Result<()> + Send);
 
 impl Copy {
@@ -116,7 +117,7 @@ impl Copy {
         Copy { job, parents, children, schema, store, committer, states, seen_lsn, figures }
     }
 
-    /// Copies everything as it is now. Gives what is to be written with the news that it is done.
+    /// Copies the parents' current state. Returns the batch to be committed together with the job's progress.
     pub async fn run(&mut self, watch: OnCopyProgress<'_>) -> Result<Batch> {
         self.clear().await?;
         self.parents.iter().try_for_each(|parent| parent.begin_log(self.job))?;
@@ -126,8 +127,8 @@ impl Copy {
         Ok(self.states_batch())
     }
 
-    /// Copies one partition as it was into a shard that nobody has used, its place in history included: the child begins with
-    /// exactly what the parent had.
+    /// Copies one partition as of a snapshot into an unused shard, LSN included: the child begins with exactly the
+    /// parent's state.
     pub async fn duplicate(&mut self, snapshot: &AnySnapshot, watch: OnCopyProgress<'_>) -> Result<()> {
         self.stream(snapshot, watch).await?;
         let mut batch = Batch::new();
@@ -138,7 +139,7 @@ impl Copy {
         self.store.ingest(&batch).await
     }
 
-    /// Goes on behind a copy that was finished before a restart.
+    /// Continues after a restart with a copy that had been finished before.
     pub async fn resume(&mut self) -> Result<()> {
         for (child, state) in self.children.iter().zip(&mut self.states) {
             let row = self.store.get(&keyspace::state(child.shard)).await?;
@@ -147,7 +148,7 @@ impl Copy {
         Ok(())
     }
 
-    /// Nothing is left of the children; their range can be used again.
+    /// Drops all rows of the children; their shards can be used again.
     pub async fn clear(&mut self) -> Result<()> {
         for child in &self.children {
             let (from, to) = keyspace::shard_range(child.shard);
@@ -159,8 +160,8 @@ impl Copy {
         Ok(())
     }
 
-    /// What the children begin with: their items, and the parents' place in history. The first write of a merged one is
-    /// later than anything its parents wrote.
+    /// The states with which the children begin: their items, and the parents' LSN. The first write of a merged
+    /// partition has a larger LSN than every write of its parents.
     pub fn first_states(&self) -> Vec<ShardState> {
         let parents: Vec<ShardState> = self.parents.iter().map(|parent| parent.usage()).collect();
         let newest = parents.iter().map(|parent| parent.lsn).max().unwrap_or(0);
@@ -177,8 +178,9 @@ impl Copy {
         self.children.iter().zip(&self.states).map(first).collect()
     }
 
-    /// Nothing is missing that a parent had. A merge counts on behind all of its parents' LSNs, so that one that has left no version
-    /// yet, and has them all, says so now.
+    /// The retention watermarks of the children: they retain every version that a parent had. A merged partition
+    /// continues after the largest LSN of its parents, so a parent without a watermark, which has left no version yet
+    /// and misses none, gets one at its own LSN now.
     fn versions_from(&self, parents: &[ShardState]) -> Option<RetentionWatermark> {
         if let [parent] = parents {
             return parent.versions_from.clone();

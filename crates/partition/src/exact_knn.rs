@@ -1,7 +1,7 @@
-//! The items whose vectors are nearest to another.
+//! Exact k-nearest-neighbour search: the distances of stored vectors to a query vector.
 //!
-//! Promise: distances are of the vectors as the view has them, so nobody is found who is not there, or under a vector that it has
-//! no more. Which of what was found is wanted is for others to say.
+//! Guarantees: distances are computed from the vectors of the snapshot, so no deleted item and no old vector is
+//! returned. The caller sorts, filters and selects the nearest.
 
 use pleiad_model::Result;
 use pleiad_model::policy::DistanceFunction;
@@ -10,20 +10,20 @@ use pleiad_vector::{Neighbor, distance, element};
 use crate::index::VectorRule;
 use crate::snapshot::PartitionSnapshot;
 
-/// What is looked for.
+/// A search for the vectors near another.
 #[derive(Clone, Copy)]
 pub struct VectorQuery<'w> {
     pub rule: &'w VectorRule,
-    /// The query's, which may not be the index's.
+    /// The query's distance function, which may differ from the index's.
     pub function: DistanceFunction,
     pub to: &'w [f32],
 }
 
-/// More are not held: a scan needs none.
+/// With more vectors the caller scans the items, which needs no list in memory.
 const NEARS_MAX: usize = 4 << 20;
 
 impl PartitionSnapshot {
-    /// All of them; `None` if they are too many to hold. For threads that may wait.
+    /// The distances of all vectors; `None` if there are too many to hold in memory. For blocking threads.
     pub async fn nearest_of_all(&self, wanted: VectorQuery<'_>) -> Result<Option<Vec<Neighbor>>> {
         let (mut nears, mut vector) = (Vec::new(), Vec::with_capacity(wanted.rule.kind.dimensions));
         let too_many = self
@@ -35,7 +35,7 @@ impl PartitionSnapshot {
         Ok((!too_many).then_some(nears))
     }
 
-    /// Of these items, those that have a vector.
+    /// The distances of those of these items that have a vector.
     pub async fn nearest_of(&self, wanted: VectorQuery<'_>, docnums: &[u64]) -> Result<Vec<Neighbor>> {
         let (mut nears, mut vector) = (Vec::with_capacity(docnums.len()), Vec::new());
         let mut numbers = docnums.iter();

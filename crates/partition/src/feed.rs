@@ -1,7 +1,7 @@
-//! Many items, in insertion order, a page at a time.
+//! Read feed: items in docnum order, that is in insertion order, page by page.
 //!
-//! Promise: a page ends at the asked number of items or when its bytes reach the limit, whichever
-//! comes first, and says where the next begins only if there is a next item.
+//! Guarantees: a page ends at the requested number of items or when its bytes reach the limit, whichever
+//! comes first, and has a position for the next page only if there is a next item.
 
 use pleiad_model::Result;
 use pleiad_model::partition_key::{EffectiveKey, EpkRange};
@@ -12,12 +12,12 @@ use crate::record::Record;
 use crate::snapshot::PartitionSnapshot;
 use crate::ttl::Expiry;
 
-/// Which of a partition's items.
+/// A subset of a partition's items, by effective key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyScope {
-    /// Those whose effective key is in here.
+    /// The items whose effective key is in this range.
     Keys(EpkRange),
-    /// Those of one logical partition.
+    /// The items of one logical partition.
     Key(EffectiveKey),
 }
 
@@ -40,31 +40,31 @@ impl KeyScope {
 #[derive(Debug, Default)]
 pub struct RecordPage {
     pub records: Vec<Record>,
-    /// The item number after which the next page starts; `None` at the end.
+    /// The docnum after which the next page starts; `None` at the end.
     pub next: Option<u64>,
 }
 
-/// How much one page may hold.
+/// The maximum size of one page.
 #[derive(Clone, Copy, Debug)]
 pub struct PageLimit {
     pub items: usize,
     pub bytes: usize,
 }
 
-/// Rows asked of the store at once, and what they may weigh: the most that a page holds in memory beyond its own
-/// limit, but for one item.
+/// Rows and bytes per read from the store: what a page holds in memory beyond its own limit is at most this and one
+/// item.
 const CHUNK_ROWS_MAX: usize = 1_000;
 const CHUNK_BYTES_MAX: usize = 4 << 20;
 
 impl Partition {
-    /// The items after number `after`, in order of their numbers.
+    /// The items after docnum `after`, in docnum order.
     pub async fn page(&self, scope: &KeyScope, after: u64, quota: PageLimit, expiry: Expiry) -> Result<RecordPage> {
         self.view().await?.page(scope, after, quota, expiry).await
     }
 }
 
 impl PartitionSnapshot {
-    /// As `Partition::page`, of the view's moment.
+    /// As `Partition::page`, in this snapshot.
     pub async fn page(&self, scope: &KeyScope, after: u64, quota: PageLimit, expiry: Expiry) -> Result<RecordPage> {
         let mut filling = ItemPageBuilder { page: RecordPage::default(), quota, bytes: 0, seen: 0 };
         let mut source = ItemSource::of(self, scope, after, quota.items).await?;
@@ -83,7 +83,7 @@ impl PartitionSnapshot {
     }
 }
 
-/// Where a page's items come from. All but `Docs` give wanted items only.
+/// How the items of a page are read. All but `Docs` return only items of the scope.
 enum ItemSource<'a> {
     Docs { after: u64 },
     Members { key: &'a EffectiveKey, after: u64 },
@@ -106,7 +106,7 @@ impl<'a> ItemSource<'a> {
         })
     }
 
-    /// The next ones, and whether there are more.
+    /// The next items, and whether there are more.
     async fn next(&mut self, view: &PartitionSnapshot, limit: Limit) -> Result<(Vec<Record>, bool)> {
         match self {
             ItemSource::Docs { after } => {
@@ -134,8 +134,9 @@ fn last(records: &[Record]) -> Option<u64> {
     records.last().map(|record| record.docnum)
 }
 
-/// How many members of a stretch are worth gathering for a page. If `m` of `n` items are wanted, looking at all items
-/// meets one in `n/m`: a page looks at `page·n/m` of them. Gathering looks at `m` rows, each at a fifth of the price.
+/// The largest number of members of an EPK range that is worth collecting for a page. If `m` of `n` items match, a scan
+/// of all items finds one in `n/m`: a page reads `page·n/m` of them. Collecting reads `m` rows, each at a fifth of the
+/// cost.
 fn listed_max(items: u64, page: usize) -> usize {
     let page = page.min(CHUNK_ROWS_MAX) as u64;
     (5 * page).saturating_mul(items).isqrt().clamp(1 << 10, 1 << 18) as usize
@@ -145,12 +146,12 @@ struct ItemPageBuilder {
     page: RecordPage,
     quota: PageLimit,
     bytes: usize,
-    /// Items looked at, wanted or not.
+    /// Items read, in the scope or not.
     seen: usize,
 }
 
 impl ItemPageBuilder {
-    /// Takes one more item; when it does not fit, the next page starts before it.
+    /// Adds an item; if it does not fit, returns false and the next page starts with it.
     fn take(&mut self, record: Record) -> bool {
         let size = record.body().len();
         let full =
@@ -164,8 +165,8 @@ impl ItemPageBuilder {
         true
     }
 
-    /// One more than is missing, so that the end is seen without asking again; at the rate at which
-    /// wanted items were met so far.
+    /// One item more than the page still needs, so that its end is seen without another read; scaled by the share of
+    /// matching items so far.
     fn limit(&self) -> Limit {
         let taken = self.page.records.len();
         let missing = self.quota.items.saturating_sub(taken).saturating_add(1);

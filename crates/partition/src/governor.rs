@@ -1,21 +1,22 @@
-//! The governor: one balance per partition, in request units.
+//! Governor: admission control with one request-unit balance per partition, in fixed one-second windows.
 //!
-//! Promise: a request is admitted while the balance of the second is positive, and settles its real price afterwards.
-//! What is overdrawn is carried into the next seconds. So over any stretch of W whole seconds at most `share · W` is
-//! admitted, plus what was under way at its end; and whoever stays below the share in every second is never refused.
+//! Guarantees: a request is admitted while the balance of the second is positive, and settles its real charge
+//! afterwards. Debt is carried into the next seconds. So over any W whole seconds at most `share · W` is admitted, plus
+//! the requests in flight at the end; and clients that stay below the share in every second are never throttled.
 //!
 //! ```text
 //! share 10        second 0      1           2           3
-//! asked           6 6           1           12          1
-//! balance         10 4 -2       8 7         10 -2       8 7        6 and 6 are admitted, the second 6 on 4 that were left
+//! requests        6 6           1           12          1
+//! balance         10 4 -2       8 7         10 -2       8 7        6 and 6 are admitted, the second on the 4 left
 //! ```
 //!
-//! Plain arithmetic on a few atomic words of one cache line: no lock, no allocation, no clock of its own. Whoever asks
-//! brings the time. What is reserved, and how it is divided, is the engine's job; what work costs is `price`'s.
+//! Plain arithmetic on a few atomic words of one cache line: no lock, no allocation, no clock of its own. The caller
+//! passes the time. The engine decides how much throughput is provisioned and how it is divided; `price` computes
+//! charges.
 
-mod burst; // what idle seconds saved
-mod buckets; // parts of the share, by name
-mod window; // one second's use
+mod burst; // burst credits from idle seconds
+mod buckets; // throughput buckets with caps
+mod window; // the use of one second
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -29,13 +30,13 @@ pub use buckets::{BUCKETS, BucketId, Caps};
 use burst::BurstCredits;
 use window::{Rolled, Window};
 
-/// Balances are kept in hundredths of a request unit, as charges are told.
+/// Balances are counted in hundredths of a request unit, the precision of reported charges.
 const CENTI: f64 = 100.0;
-/// Taken when a request is admitted, and settled with its price. No request costs less, so that point reads under way
-/// at the same time cannot overdraw the balance together.
+/// Reserved when a request is admitted, and replaced by its charge when it settles. No request costs less, so
+/// concurrent point reads cannot overdraw the balance together.
 const HOLD_CENTI: u64 = 100;
 
-/// Who may go first when there is not enough for all.
+/// Which requests are throttled first when the budget is short.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Priority {
     #[default]
@@ -43,36 +44,36 @@ pub enum Priority {
     Low,
 }
 
-/// What a request says about how it wants to be treated.
+/// The priority and throughput bucket that a request asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestClass {
     pub priority: Priority,
     pub bucket: Option<BucketId>,
 }
 
-/// What a partition may give.
+/// A partition's budget and its rules.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GovernorConfig {
     pub share_ru: f64,
-    /// Whether anybody is ever refused; if not, use is only counted.
+    /// Whether requests are ever throttled; if not, use is only counted.
     pub enforced: bool,
-    /// Whether idle seconds are saved.
+    /// Whether idle seconds earn burst credits.
     pub burst: bool,
     pub caps: Caps,
 }
 
-/// Not now, and why.
+/// A rejected request (429), and why.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Throttled {
-    /// When the balance will be positive again.
+    /// Time until the balance is positive again.
     pub retry_after_ms: u64,
     pub share_ru: f64,
-    /// In this second, with what was overdrawn before.
+    /// Used in this second, including debt from before.
     pub used_ru: f64,
     pub over: ExceededLimit,
 }
 
-/// What was decided of a request, to be settled.
+/// The reservation of an admitted request, to be settled or cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a request that was admitted is settled"]
 pub struct Admission {
@@ -84,22 +85,22 @@ pub struct Governor {
     hot: HotPartition,
     buckets: Buckets,
     usage: Usage,
-    /// Of containers that share a database's throughput: what they draw on together.
+    /// The shared budget of containers that share a database's throughput.
     pool: ArcSwapOption<Governor>,
 }
 
-/// What every request touches.
+/// The fields that every request touches, in one cache line.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct HotPartition {
     window: AtomicU64,
     share_centi: AtomicU64,
     bank: BurstCredits,
-    /// Low priority's part of the window.
+    /// What low priority used of the window.
     low: AtomicU64,
-    /// What high priority wanted in the second before.
+    /// Demand of high priority in the previous second.
     need_centi: AtomicU64,
-    /// High priority was refused in this second.
+    /// High priority was throttled in this second.
     starved: AtomicBool,
     enforced: AtomicBool,
 }
@@ -117,7 +118,7 @@ impl Governor {
         self.hot.enforced.load(Ordering::Relaxed)
     }
 
-    /// New terms hold from the next request on; the balance stays what it is.
+    /// A new configuration applies from the next request on; the balance stays as it is.
     pub fn set(&self, terms: &GovernorConfig, pool: Option<Arc<Governor>>) {
         self.hot.share_centi.store(to_centi(terms.share_ru).max(1), Ordering::Relaxed);
         self.hot.enforced.store(terms.enforced, Ordering::Relaxed);
@@ -141,7 +142,7 @@ impl Governor {
         self.take(now_ms, class).inspect_err(|_| pool.give(now_ms, class, 0))
     }
 
-    /// What the admitted request really cost.
+    /// Replaces the reservation of an admitted request by its real charge.
     pub fn settle(&self, now_ms: u64, admission: Admission, charge_ru: f64, key: Option<&[u8]>) {
         let centi = to_centi(charge_ru);
         if let Some(pool) = self.pool.load().as_deref() {
@@ -151,7 +152,7 @@ impl Governor {
         self.usage.served(now_ms, centi, self.hot.share_centi.load(Ordering::Relaxed), key);
     }
 
-    /// The request did nothing: another partition refused it.
+    /// Releases the reservation: the request did nothing, because another partition throttled it.
     pub fn cancel(&self, now_ms: u64, admission: Admission) {
         if let Some(pool) = self.pool.load().as_deref() {
             pool.give(now_ms, admission.class, 0);
@@ -175,7 +176,7 @@ impl Governor {
             let used = rolled.window.used_centi;
             if enforced && !self.has_room(&rolled, share, class.priority) {
                 bucket.iter().for_each(|bucket| self.buckets.give(*bucket, now_ms, share, 0, HOLD_CENTI));
-                // A clock that was set back is noticed also while everybody is refused.
+                // Records a clock that was set back even while all requests are throttled.
                 let _ = self.advance(word, rolled, rolled.window);
                 return Err(self.refuse(now_ms, share, used, class));
             }
@@ -190,7 +191,7 @@ impl Governor {
         Ok(())
     }
 
-    /// Replaces the hold by the price.
+    /// Replaces the reservation by the charge.
     fn give(&self, now_ms: u64, class: RequestClass, centi: u64) {
         let share = self.hot.share_centi.load(Ordering::Relaxed).max(1);
         let mut word = self.hot.window.load(Ordering::Relaxed);
@@ -210,7 +211,7 @@ impl Governor {
         }
     }
 
-    /// Low priority may use what high priority did not want in the second before.
+    /// Low priority may use what high priority did not demand in the previous second.
     fn has_room(&self, rolled: &Rolled, share: u64, priority: Priority) -> bool {
         let used = rolled.window.used_centi;
         let allowed = share.saturating_add(self.hot.bank.may_pay(share));
@@ -228,7 +229,7 @@ impl Governor {
         }
     }
 
-    /// What high priority wanted in the second that ended.
+    /// Demand of high priority in the second that ended.
     fn wanted(&self, rolled: &Rolled, share: u64) -> u64 {
         let low = Window::unpack(self.hot.low.load(Ordering::Relaxed));
         match (self.hot.starved.load(Ordering::Relaxed), rolled.passed) {
@@ -239,7 +240,8 @@ impl Governor {
         }
     }
 
-    /// One of those who see a second end closes its books.
+    /// Swaps in the next window. Of all requests that see a second end, the one that succeeds does the accounting for
+    /// it.
     fn advance(&self, seen: u64, rolled: Rolled, next: Window) -> Result<(), u64> {
         let word = next.pack();
         self.hot.window.compare_exchange_weak(seen, word, Ordering::Relaxed, Ordering::Relaxed)?;
@@ -260,13 +262,13 @@ impl Governor {
     }
 
     fn count_low(&self, now_ms: u64, add: u64, sub: u64) {
-        // Nothing is carried: what low priority overdraws is everybody's debt.
+        // No debt is carried here: what low priority overdraws is debt of the whole window.
         let fresh = |word| Some(Window::unpack(word).fresh(now_ms).add(add).sub(sub).pack());
         let _ = self.hot.low.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fresh);
     }
 }
 
-/// Seconds until the debt is paid and something is left.
+/// With the time until the debt is repaid and the balance is positive.
 fn refusal(now_ms: u64, share: u64, used: u64, over: ExceededLimit) -> Throttled {
     let seconds = (used / share).max(1);
     let retry_after_ms = seconds.saturating_mul(1000).saturating_sub(now_ms % 1000);

@@ -1,30 +1,30 @@
-//! Which terms an item puts into the index.
+//! Index terms: the (path, value) pairs under which an item is found in the index.
 //!
-//! Promise: terms depend on the item, its time and the policy only, so that the terms of an old version
-//! can be worked out again when it is replaced or deleted. Rows are written by `transaction`.
+//! Invariant: terms depend on the item, its `_ts` and the policy only, so that the terms of an old version
+//! can be computed again when it is replaced or deleted. `row_changes` writes the rows.
 //!
 //! | term | path hash | value |
 //! |---|---|---|
-//! | a scalar at an indexed path | of the path | as `order` writes it |
-//! | an array or object at an indexed path | of the path | that it is one |
-//! | no value at an explicit path | of the path | undefined |
+//! | a scalar at an indexed path | of the path | as `encoding` writes it |
+//! | an array or object at an indexed path | of the path | its type |
+//! | no value at an explicitly included path | of the path | undefined |
 //! | the time of the last write | of `/_ts` | a number |
-//! | a composite index | of its paths and their orders | its components, one after the other |
-//! | a geometry under a spatial index | of its path, as a spatial one | a cell |
-//! | a vector under a vector index | of its path, as a vector's | its elements, in a row of their own keyspace |
-//! | a word of a text under a full-text index, and how many it has | of its path and language, as a text | `full_text` says |
-//! | an item that its writer wanted out of the index | 0 | nothing |
+//! | a composite index | of its paths and their orders | its components, concatenated |
+//! | a geometry under a spatial index | of its path, marked spatial | a cell |
+//! | a vector under a vector index | of its path, marked vector | its elements, in a row of the vector keyspace |
+//! | a word of a text under a full-text index; its length | of its path and language, marked text | see `full_text` |
+//! | an item that its writer excluded from the index | 0 | empty |
 //!
-//! The last is how whoever reads the index finds the items that are not in it.
+//! Through the last term, readers of the index find the items that are not in it.
 
-pub mod encoding; // values as bytes whose order is the values' order
-mod computed; // properties that no item stores
-pub mod full_text; // the words of texts
-mod path; // paths and composite indexes as numbers
-mod rules; // a policy, and the terms it asks for
-mod spatial; // where geometry is found
-mod usable; // what a query may rely on
-mod vector; // the vectors of an item
+pub mod encoding; // order-preserving encoding of values
+mod computed; // computed properties in the index
+pub mod full_text; // full-text terms
+mod path; // hashes of paths and composite indexes
+mod rules; // a compiled policy, and the terms it produces
+mod spatial; // spatial terms
+mod usable; // what a query can use during an index transformation
+mod vector; // vector terms
 
 pub use computed::{ComputedDefinitions, Extract};
 pub use encoding::{TermRange, TermType};
@@ -36,7 +36,7 @@ pub use vector::VectorRule;
 use bytes::Bytes;
 use pleiad_storage::keyspace;
 
-/// One (path, value) pair, and where its row is. Sorted and unique within an item.
+/// One (path, value) pair and the keyspace of its row. Sorted and unique within an item.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct IndexTerm {
     pub keyspace: Keyspace,
@@ -46,9 +46,9 @@ pub struct IndexTerm {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Keyspace {
-    /// The value is part of the row's key: it is what is searched for.
+    /// The value is part of the row's key: lookups search by it.
     Index,
-    /// The value lies in the row: it is what is found.
+    /// The value is the row's value: lookups return it.
     Vector,
 }
 
@@ -61,7 +61,7 @@ impl IndexTerm {
         IndexTerm { keyspace: Keyspace::Vector, path, value }
     }
 
-    /// The row of the item with this number.
+    /// The key of this term's row for the item with this docnum.
     pub fn row(&self, shard: u64, docnum: u64) -> Bytes {
         match self.keyspace {
             Keyspace::Index => keyspace::index(shard, self.path, &self.value, docnum),
@@ -69,7 +69,7 @@ impl IndexTerm {
         }
     }
 
-    /// What lies in it.
+    /// The value of that row.
     pub fn content(&self) -> &[u8] {
         match self.keyspace {
             Keyspace::Index => &[],
@@ -78,15 +78,15 @@ impl IndexTerm {
     }
 }
 
-/// The path hash of items that are not in the index.
+/// The path hash of the items that are excluded from the index.
 pub const UNINDEXED: u64 = 0;
 
-/// The only term of an item that its writer wanted out of the index.
+/// The only term of an item that its writer excluded from the index.
 pub fn unindexed() -> Vec<IndexTerm> {
     vec![IndexTerm::index(UNINDEXED, Vec::new())]
 }
 
-/// Is it paid for? What the service itself adds is not.
+/// Whether the term is charged. Terms that the service itself adds are free.
 pub fn is_priced(term: &IndexTerm) -> bool {
     term.path != UNINDEXED && term.path != path::ts()
 }

@@ -1,14 +1,15 @@
-//! An item's identity, and what a logical partition weighs.
+//! Item identity, and the size of a logical partition.
 //!
-//! The identity is the partition key and the id. Keys of a legacy (version 1) container are cut to
-//! their first hundred characters before anything is made of them, as the hash does.
+//! The identity of an item is its partition key and its id. Keys of a legacy (version 1) container are truncated to
+//! their first hundred characters before they are used, as the hash function does.
 
 use bytes::Bytes;
 use pleiad_model::partition_key::{EffectiveKey, PartitionKey, PartitionKeyDefinition};
 use pleiad_model::{Error, Result};
 use ring::digest::{Context, SHA256};
 
-/// Where a logical partition lives and how its rows are told apart from another's at the same hash.
+/// A logical partition: its effective key, and the key components that distinguish it from another one with the same
+/// hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogicalKey {
     pub epk: EffectiveKey,
@@ -16,7 +17,7 @@ pub struct LogicalKey {
 }
 
 impl LogicalKey {
-    /// `definition` is `None` for a fixed container, where all items are one logical partition.
+    /// `definition` is `None` for a fixed container, where all items form one logical partition.
     pub fn new(definition: Option<&PartitionKeyDefinition>, key: &PartitionKey) -> Self {
         let mut components = Vec::new();
         let Some(definition) = definition else { return LogicalKey { epk: EffectiveKey::MIN, components } };
@@ -28,13 +29,13 @@ impl LogicalKey {
         hash128(&[&self.components])
     }
 
-    /// The key's values as `PartitionKey::decode_components` reads them.
+    /// The key's values, in the encoding of `PartitionKey::decode_components`.
     pub fn components(&self) -> &[u8] {
         &self.components
     }
 
     pub fn item(self, id: &str) -> ItemKey {
-        // The length keeps ("ab", "c") and ("a", "bc") apart.
+        // The length distinguishes ("ab", "c") from ("a", "bc").
         let length = (self.components.len() as u64).to_be_bytes();
         let hash = hash128(&[&length, &self.components, id.as_bytes()]);
         ItemKey { hash, id: id.to_owned(), logical: self }
@@ -58,7 +59,7 @@ impl ItemKey {
     }
 }
 
-/// Cryptographic, because the components and the id are the client's choice.
+/// A cryptographic hash, because clients choose the components and the id.
 pub(crate) fn hash128(parts: &[&[u8]]) -> [u8; 16] {
     let mut context = Context::new(&SHA256);
     parts.iter().for_each(|part| context.update(part));
@@ -67,7 +68,7 @@ pub(crate) fn hash128(parts: &[&[u8]]) -> [u8; 16] {
     out
 }
 
-/// What one logical partition holds. The row goes when its last item goes.
+/// The number and size of the items of one logical partition. The row is deleted with the last item.
 ///
 /// ```text
 /// key   items u64 │ bytes u64 │ components
@@ -91,7 +92,7 @@ impl KeyStats {
         Self::decode_with_key(bytes).map(|(stats, _)| stats)
     }
 
-    /// And the components of the key that it is about.
+    /// The statistics and the components of their key.
     pub fn decode_with_key(bytes: &[u8]) -> Result<(Self, &[u8])> {
         let corrupt = || Error::corrupt("key statistics");
         let (items, rest) = bytes.split_first_chunk::<8>().ok_or_else(corrupt)?;
@@ -100,10 +101,10 @@ impl KeyStats {
     }
 }
 
-/// A logical partition that stands out by what it holds.
+/// A logical partition that is reported because of its size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LargeKey {
-    /// As `PartitionKey::decode_components` reads them.
+    /// In the encoding of `PartitionKey::decode_components`.
     pub components: Vec<u8>,
     pub stats: KeyStats,
 }

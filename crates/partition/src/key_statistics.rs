@@ -1,7 +1,7 @@
-//! Which logical partitions are large: how many there are, the largest of them, and those that are nearly full.
+//! Key statistics: the number of logical partitions, the largest of them, and those that are nearly full.
 //!
-//! Promise: bounded memory, however many keys there are. The rows were counted when they were written; looking reads
-//! them once, from one snapshot, and only where something was written since the last look.
+//! Invariant: memory is bounded, however many keys there are. Writers maintain the size of each key in its row; a scan
+//! reads these rows once, from one snapshot, and a refresh scans only if something was written since the last one.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,14 +14,14 @@ use crate::key::{ItemKey, KeyStats, LargeKey};
 use crate::usage::KEYS_TOLD;
 
 const ROWS: usize = 4096;
-/// Of those that nobody has asked about yet.
+/// Nearly full keys that are held until they are taken; further ones are dropped.
 const NEARLY_FULL_MAX: usize = 64;
 
-/// What is known without looking.
+/// What can be reported without a scan.
 #[derive(Debug, Default)]
 pub struct KnownKeys {
     largest: Mutex<Vec<LargeKey>>,
-    /// Passed seven tenths of the cap since somebody last asked.
+    /// Keys that exceeded seven tenths of the cap since they were last taken.
     nearly_full: Mutex<Vec<LargeKey>>,
     looked_at_lsn: AtomicU64,
 }
@@ -31,12 +31,12 @@ impl KnownKeys {
         self.largest.lock().clone()
     }
 
-    /// Each is told once.
+    /// Each key is returned once.
     pub fn take_nearly_full(&self) -> Vec<LargeKey> {
         std::mem::take(&mut *self.nearly_full.lock())
     }
 
-    /// A write brings a key from `before` to `after`.
+    /// A write changes the size of a key from `before` to `after`.
     pub(crate) fn grows(&self, key: &ItemKey, before: u64, after: &KeyStats, bytes_max: u64) {
         let line = bytes_max / 10 * 7;
         if before > line || after.bytes <= line {
@@ -49,16 +49,16 @@ impl KnownKeys {
     }
 }
 
-/// What a look at all keys finds.
+/// The result of a scan over all keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyStatistics {
     pub keys: u64,
-    /// The largest first.
+    /// In descending order of size.
     pub largest: Vec<LargeKey>,
 }
 
 impl KeyStatistics {
-    /// Keeps the `top` largest.
+    /// Counts a key, and retains it if it is among the `top` largest.
     fn add(&mut self, row: &[u8], top: usize) -> Result<()> {
         let (stats, components) = KeyStats::decode_with_key(row)?;
         self.keys += 1;
@@ -72,7 +72,7 @@ impl KeyStatistics {
 }
 
 impl Partition {
-    /// A look at all keys, which tells the `top` largest.
+    /// Scans all keys; returns their number and the `top` largest.
     pub async fn key_statistics(&self, top: usize) -> Result<KeyStatistics> {
         let snapshot = self.store.snapshot().await?;
         let (mut from, to) = keyspace::range(self.range.shard, keyspace::Tag::Key);
@@ -87,12 +87,12 @@ impl Partition {
         }
     }
 
-    /// How many logical partitions there are.
+    /// The number of logical partitions.
     pub async fn count_keys(&self) -> Result<u64> {
         Ok(self.key_statistics(0).await?.keys)
     }
 
-    /// Brings `keys` up to date, if something was written since the last look.
+    /// Refreshes the largest of `keys` if something was written since the last scan.
     pub async fn look_at_keys(&self) -> Result<()> {
         let lsn = self.lsn();
         if self.keys.looked_at_lsn.swap(lsn, Ordering::Relaxed) != lsn {

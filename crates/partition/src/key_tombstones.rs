@@ -1,8 +1,8 @@
-//! Keys whose items were all deleted at once.
+//! Key tombstones: each marks a partition key whose items were all deleted.
 //!
-//! Promise: everything under the key that was written at the mark's LSN or before is gone for everybody, although its rows
-//! are still there; what is written later has a larger LSN and is not concerned. A reader goes by the marks that are
-//! durable in what it sees, a writer by all. A sweep removes the rows, then the mark.
+//! Invariant: every item of the key with an LSN up to the tombstone's is dead for all readers and writers, although its
+//! rows still exist; later writes have a larger LSN and are not affected. A reader applies the tombstones that are
+//! durable in its snapshot, a writer applies all. A purge removes the rows, then the tombstone.
 //!
 //! ```text
 //! erased   EPK  →  LSN u64          00…00 03 2c: up to 812
@@ -25,7 +25,7 @@ pub struct KeyTombstone {
     pub lsn: u64,
 }
 
-/// The marks of a partition: seldom any, never many.
+/// The tombstones of a partition: usually none, never many.
 #[derive(Clone, Debug, Default)]
 pub struct KeyTombstones(Vec<KeyTombstone>);
 
@@ -49,16 +49,16 @@ impl KeyTombstones {
         self.0.first().cloned()
     }
 
-    /// Whether an item is gone for whoever has seen this LSN.
+    /// Whether an item is deleted for a reader at this LSN.
     pub fn covers(&self, record: &RecordView<'_>, seen: u64) -> bool {
-        // A version without an LSN belongs to a transaction under way.
+        // A version without an LSN belongs to an open transaction.
         let covers =
             |mark: &KeyTombstone| mark.lsn <= seen && record.lsn <= mark.lsn && mark.epk.as_bytes() == record.epk;
         record.lsn > 0 && self.0.iter().any(covers)
     }
 }
 
-/// The marks as they are now. Whoever reads an item asks, so that not having any costs nothing.
+/// The current tombstones. Every item read checks them, so having none must cost only one atomic load.
 #[derive(Debug, Default)]
 pub(crate) struct TombstoneCell {
     any: AtomicBool,
@@ -78,7 +78,7 @@ impl TombstoneCell {
         self.any.load(Ordering::Acquire) && self.erased.read().covers(record, seen)
     }
 
-    /// A newer mark takes the place of an older one.
+    /// A newer tombstone of a key replaces the older one.
     pub fn add(&self, mark: KeyTombstone) {
         let mut erased = self.erased.write();
         let mut marks: Vec<KeyTombstone> = erased.0.iter().filter(|other| other.epk != mark.epk).cloned().collect();
@@ -91,7 +91,7 @@ impl TombstoneCell {
         others.0.iter().filter(|mark| within.contains(&mark.epk)).cloned().for_each(|mark| self.add(mark));
     }
 
-    /// Tells whether it was there: a newer one may have taken its place.
+    /// Returns whether it was present: a newer one may have replaced it.
     pub fn remove(&self, mark: &KeyTombstone) -> bool {
         let mut erased = self.erased.write();
         let was_there = erased.0.contains(mark);

@@ -1,34 +1,35 @@
-//! partition: one contiguous range of the hash space, from a request's key to durable bytes.
+//! Physical partitions: each owns one contiguous range of the hash space and stores its items, from a request's key to
+//! durable bytes.
 //!
-//! Knows no query language and no protocol. Read in this order.
+//! The crate is independent of the query language and of every protocol.
 
-pub mod change_feed; // what happened since
-pub mod check; // is everything there that should be, and nothing else
-pub mod commit; // many transactions become one durable batch
-pub mod copy; // a partition's items in other shards, while it goes on working
-pub mod key_tombstones; // keys whose items were all deleted at once
-pub mod feed; // many items, in order, a page at a time
-pub mod governor; // whether a request may be served now
-pub mod index; // which terms an item puts into the index
-pub mod key; // an item's identity, and what a logical partition weighs
-pub mod key_statistics; // which logical partitions are large
-pub mod missing_values; // who has no value where others have one
-pub mod exact_knn; // the items whose vectors are nearest
-pub mod partition; // one partition: read, check, write
-pub mod price; // what the work costs in request units
-pub mod record; // an item as bytes
-pub mod schema; // what of a container's definition decides how its items are stored
-pub mod vector_index; // pictures of vectors, for searches
-pub mod shard_state; // what a shard must remember
+pub mod change_feed; // changes since an LSN: latest versions, or all of them
+pub mod check; // consistency check: every row that should exist exists, and no other
+pub mod commit; // group commit: many transactions, one durable batch
+pub mod copy; // online copy of a partition into other shards, for splits and merges
+pub mod key_tombstones; // delete by partition key: one tombstone per key
+pub mod feed; // read feed: items in docnum order, page by page
+pub mod governor; // admission against the request-unit budget
+pub mod index; // the index terms of an item
+pub mod key; // an item's identity, and the size of its logical partition
+pub mod key_statistics; // the largest logical partitions
+pub mod missing_values; // items that an ordered index scan cannot return
+pub mod exact_knn; // exact k-nearest-neighbour search over all vectors
+pub mod partition; // one partition: reads, checks, writes, transactions
+pub mod price; // request charges
+pub mod record; // an item as stored bytes
+pub mod schema; // the part of a container's definition that decides how items are stored
+pub mod vector_index; // ANN indexes over vectors
+pub mod shard_state; // the state row of a shard: LSN, counters, watermarks
 #[cfg(test)]
-mod testing; // items, and a committer that stands still
-pub mod row_changes; // one item's change as rows
-pub mod unique; // values that one item of a key may have
-pub mod ttl; // which items are over
-mod upgrade; // shards that an earlier version wrote
-pub mod usage; // what was asked for lately
-pub mod version_row; // one change, with what was before and after
-pub mod snapshot; // one moment, for whoever reads many items
+mod testing; // test items, and a gate that pauses the committer
+pub mod row_changes; // the rows that one item change puts and deletes
+pub mod unique; // unique constraints
+pub mod ttl; // time to live
+mod upgrade; // rewrites shards that an earlier version wrote
+pub mod usage; // recent request units, throttling and busiest keys
+pub mod version_row; // one change with its before and after images
+pub mod snapshot; // a consistent view of one partition
 
 pub use commit::Committer;
 pub use key::ItemKey;

@@ -1,20 +1,21 @@
-//! Items without a value at a path, for whoever meets the others in the order of its index.
+//! Missing values: the items that an ordered index scan cannot return.
 //!
-//! An index under `/*` has no row of an item that has no value at a path. Who they are is found out by looking at all items once, and
-//! followed through the feed from then on. Writers know nothing of it.
+//! An index under `/*` has no row for an item without a value at the path, but ORDER BY returns such items, too. The
+//! first query that needs them scans the partition once and caches the candidates with its snapshot's LSN; later
+//! queries catch up from the feed. Writers do no extra work.
 //!
-//! Promise: whoever lacks the path in a view is a candidate for it. Others may be candidates as well, and some may be gone: whoever
-//! asks looks at each.
+//! Invariant: every item of a snapshot without a value at the path is a candidate. Candidates may be stale (the item
+//! has a value in this snapshot, or is deleted): readers check each.
 //!
 //! ```text
-//! items of a view ──▶ who lacks it, at its LSN ──────────────┐
-//! feed rows of a view behind such an LSN ──▶ who changed ────┴─▶ candidates
+//! items of a snapshot ──▶ docnums without a value, at its LSN ──────┐
+//! feed rows of a snapshot after such an LSN ──▶ changed docnums ────┴─▶ candidates
 //! ```
 //!
-//! Nobody is ever taken out: who lacked the path at an earlier LSN is a candidate for views of that time, too. When more were added
-//! than there are items, everything is found out again.
+//! Candidates are never removed: an item without a value at an earlier LSN stays a candidate for snapshots of that LSN.
+//! When more candidates were added than there are items, all are dropped and the partition is scanned again.
 
-mod docnum_set; // a set of numbers
+mod docnum_set; // a sparse bitmap of docnums
 
 use std::sync::Arc;
 
@@ -29,53 +30,53 @@ use crate::record::RecordView;
 use crate::schema::Schema;
 use crate::snapshot::PartitionSnapshot;
 
-/// Paths of a partition that are remembered; the one that was asked for longest ago is forgotten first.
+/// Cached paths per partition; the least recently used one is evicted first.
 const PATHS_MAX: usize = 32;
-/// LSNs at which all was known that are remembered.
+/// Remembered LSNs at which the candidates were complete.
 const MOMENTS_MAX: usize = 64;
-/// More changes than these take a while.
+/// Catching up over more changes would block.
 const AT_HAND_CHANGES_MAX: u64 = 64;
-/// So many are added to few items before these are looked at again.
+/// In a small partition, this many candidates are added before it is scanned again.
 const ADDED_MIN: u64 = 1_000;
-/// Items that are asked for at once.
+/// Items per read while catching up.
 const LOOKED_AT: usize = 256;
 
-/// Says whether an item lacks the path; fails when there is no more time to find out.
+/// Whether an item has no value at the path; fails when the query's time is up.
 pub type IsMissing<'l> = &'l mut (dyn FnMut(RecordView<'_>) -> Result<bool> + Send);
 
-/// What a partition knows of the paths that were asked for, the latest last.
+/// The cached candidates of a partition by path, the most recently used last.
 #[derive(Default)]
 pub struct MissingValues(Mutex<Vec<(Vec<PathStep>, Arc<PathCandidates>)>>);
 
-/// Under one schema: computed properties come and go with it.
+/// The candidates of one path under one schema, which decides the computed properties.
 struct PathCandidates {
     schema_version: u64,
     known: RwLock<CandidateState>,
-    /// One finds out at a time; others wait for what it knows.
+    /// Held by the one query that catches up; the others wait for its result.
     turn: tokio::sync::Mutex<()>,
 }
 
 struct CandidateState {
     docnums: DocnumSet,
-    /// Items up to this number were looked at, at one moment or another; `None` if all were.
+    /// Items up to this docnum were scanned, possibly in several snapshots; `None` if all were.
     scanned: Option<u64>,
-    /// What changed among them up to here is known.
+    /// Changes of these items are included up to this LSN.
     lsn: u64,
-    /// LSNs at which all was known, in order.
+    /// LSNs at which the candidates were complete, ascending.
     moments: Vec<u64>,
-    /// Since all items were looked at.
+    /// Candidates added from the feed since the full scan.
     added: u64,
 }
 
-/// Who may lack a path in a view.
+/// The items of a snapshot that may have no value at a path.
 pub struct Candidates {
     path: Arc<PathCandidates>,
-    /// They changed between a moment at which all was known and that of the view.
+    /// Items that changed between an LSN with complete candidates and the snapshot's LSN.
     changed: Vec<u64>,
 }
 
 impl Candidates {
-    /// The first of them in a range of numbers, or the last; in that order.
+    /// The first `count` candidates in a docnum range, ascending; or the last, descending.
     pub fn next(&self, from: u64, upto: u64, backward: bool, count: usize) -> Vec<u64> {
         let known = self.path.known.read();
         let all = known.docnums.within(from..=upto);
@@ -92,7 +93,7 @@ impl Candidates {
 }
 
 impl MissingValues {
-    /// What is known of a path, or nothing: who still reads what was known before keeps it.
+    /// The cached candidates of a path, or an empty entry that replaces outdated ones. Readers of those keep them.
     fn of(&self, steps: &[PathStep], schema: &Schema, view: &PartitionSnapshot) -> Arc<PathCandidates> {
         let mut paths = self.0.lock();
         let held = paths.iter().position(|(path, _)| path == steps).map(|at| paths.remove(at));
@@ -111,7 +112,8 @@ impl MissingValues {
 }
 
 impl Partition {
-    /// Who may lack a path in a view. `None` if the view is from before that was found out: a newer one will do.
+    /// The items of a snapshot that may have no value at a path. `None` if the snapshot is older than the first
+    /// complete scan: retry with a newer one.
     pub async fn lacking(
         &self,
         view: &PartitionSnapshot,
@@ -132,8 +134,8 @@ impl PathCandidates {
         PathCandidates { schema_version, known: RwLock::new(known), turn: tokio::sync::Mutex::default() }
     }
 
-    /// Finds out what is not known yet. That is right for the view, but for items that changed between an earlier moment and its
-    /// own: those are told.
+    /// Brings the candidates up to the snapshot's LSN. If they are already past it, returns the items that changed
+    /// between the last earlier LSN with complete candidates and the snapshot's; `None` if there is no such LSN.
     async fn changed(&self, view: &PartitionSnapshot, lacks: IsMissing<'_>) -> Result<Option<Vec<u64>>> {
         if self.known.read().is_whole_at(view.lsn()) {
             return Ok(Some(Vec::new()));
@@ -156,7 +158,7 @@ impl PathCandidates {
         Ok(Some(Vec::new()))
     }
 
-    /// What changed since items were first looked at.
+    /// Adds the items without a value among those that changed since the last catch-up.
     async fn follow(&self, view: &PartitionSnapshot, lacks: IsMissing<'_>) -> Result<()> {
         let lsn = {
             let mut known = self.known.write();
@@ -183,7 +185,7 @@ impl PathCandidates {
         Ok(())
     }
 
-    /// All items that nobody looked at. Who is stopped leaves what it found to the next.
+    /// Scans the items that were not scanned yet. A scan that fails leaves its progress to the next one.
     async fn scan(&self, view: &PartitionSnapshot, lacks: IsMissing<'_>) -> Result<()> {
         let Some(after) = self.known.read().scanned else { return Ok(()) };
         let mut look = MissingScan::new(lacks);
@@ -198,11 +200,11 @@ impl PathCandidates {
     }
 }
 
-/// A look at items, one after the other, until it fails.
+/// Checks items one after the other until it fails.
 struct MissingScan<'l> {
     lacks: IsMissing<'l>,
     found: Vec<u64>,
-    /// The last that was looked at.
+    /// The docnum of the last item that was checked.
     upto: u64,
     failed: Option<Error>,
 }
@@ -240,7 +242,7 @@ impl CandidateState {
         if self.scanned.is_none() && self.moments.last() != Some(&lsn) {
             self.moments.push(lsn);
         }
-        // A view can go on from any that is older than itself: the first stays, and of older ones fewer and fewer.
+        // A snapshot can continue from any earlier LSN in the list: keep the first, and thin out the older half.
         if self.moments.len() > MOMENTS_MAX {
             let mut at = 0;
             self.moments.retain(|_| {

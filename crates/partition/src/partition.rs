@@ -1,7 +1,7 @@
 //! One physical partition: reads, checks and writes of single items.
 //!
-//! Promise: writers of one logical partition take turns, each sees what the one before it decided
-//! even if that is not durable yet, and a reader sees only what is durable.
+//! Invariant: a latch serialises the writers of one logical partition. Each writer sees the decisions of the one before
+//! it, even those that are not durable yet; a reader sees only durable writes.
 //!
 //! ```text
 //! latch (logical partition) → current version (pending rows, then store) → decide
@@ -9,13 +9,13 @@
 //! ```
 
 mod write; // one item's change, under its latch
-pub(crate) mod checks; // what speaks against it
-pub mod transaction; // many items' changes as one
-mod delete_by_key; // all items of a key
-mod sequencer; // its place in the commit history
-mod split_trigger; // when there is too much in it
-mod handover; // while its items go to other shards
-mod reindex; // index rows after a change of the policy
+pub(crate) mod checks; // reasons to reject a write
+pub mod transaction; // atomic changes to several items
+mod delete_by_key; // delete all items of a partition key
+mod sequencer; // assigns LSNs, holds queued writes
+mod split_trigger; // signals that the partition exceeds its size
+mod handover; // change log and write fence during a copy
+mod reindex; // rebuilds index rows after a policy change
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -48,12 +48,12 @@ use write::PreparedWrite;
 
 pub use checks::{ALREADY_EXISTS, CONDITION_FAILS, NOT_THERE, UNIQUE_TAKEN};
 
-/// Writers of different logical partitions seldom share one of these.
+/// Enough that writers of different logical partitions seldom share a latch.
 const LATCHES: usize = 64;
 
-/// An item as a client wants it to be, checked by the engine.
+/// The new contents of an item as requested by a client and validated by the engine.
 pub struct Draft {
-    /// Which item is meant; its id differs from the body's when an item is renamed.
+    /// The item to write; its id differs from the body's when the write renames the item.
     pub target: ItemKey,
     pub id: String,
     /// Without system properties.
@@ -70,16 +70,16 @@ pub enum Verb {
     Upsert,
 }
 
-/// What the caller believes about the version that is there.
+/// If-Match or If-None-Match: a condition on the current version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Precondition {
     #[default]
     None,
-    /// It exists.
+    /// The item exists.
     IfAny,
-    /// It is exactly this version.
+    /// The item has exactly this etag.
     IfMatch(String),
-    /// There is none.
+    /// The item does not exist.
     IfAbsent,
 }
 
@@ -88,7 +88,7 @@ impl Precondition {
         self.holds_for(|| record.etag().to_string())
     }
 
-    /// Of a version that has this etag.
+    /// The same for a version with this etag.
     pub fn holds_for(&self, etag: impl FnOnce() -> String) -> bool {
         match self {
             Precondition::None | Precondition::IfAny => true,
@@ -101,14 +101,14 @@ impl Precondition {
 /// The outcome of a write.
 #[derive(Debug)]
 pub struct Written {
-    /// The new version; a delete leaves none.
+    /// The new version; `None` after a delete.
     pub record: Option<Record>,
     pub created: bool,
     pub lsn: u64,
     pub charge_ru: f64,
 }
 
-/// A write that was refused, and what looking cost.
+/// A rejected write, with the charge for the lookup.
 #[derive(Debug)]
 pub struct Rejected {
     pub error: Error,
@@ -128,14 +128,14 @@ pub struct Partition {
     latches: Vec<tokio::sync::Mutex<()>>,
     sequencer: Arc<Sequencer>,
     pub(crate) unindexed: Unindexed,
-    /// What it may give, and what it gave.
+    /// Its request-unit budget and use.
     pub governor: Governor,
     /// Its large logical partitions.
     pub keys: KnownKeys,
     growth: SplitTrigger,
-    /// Its keys whose items were all deleted.
+    /// Keys whose items were deleted by partition key.
     pub(crate) marks: TombstoneCell,
-    /// How many transactions have begun.
+    /// Number of transactions begun so far.
     transactions: AtomicU64,
     pub(crate) sketches: VectorIndexes,
     pub(crate) lacking: MissingValues,
@@ -153,12 +153,12 @@ impl Partition {
         Ok(Partition { marks: TombstoneCell::new(erased), ..Partition::at(range, store, committer, shard) })
     }
 
-    /// It has the items of these, and what is erased there.
+    /// Takes over the key tombstones of its parents, within its own range.
     pub fn inherit<'a>(&self, parents: impl Iterator<Item = &'a Partition>) {
         parents.for_each(|parent| self.marks.add_all(&parent.marks.get(), &self.range.keys));
     }
 
-    /// A partition whose state is known, because it is about to be written.
+    /// A partition with a given state, which the caller is about to write.
     pub fn at(range: PartitionKeyRange, store: Arc<AnyStore>, committer: Committer, shard: ShardState) -> Self {
         let latches = (0..LATCHES).map(|_| tokio::sync::Mutex::new(())).collect();
         let unindexed = Unindexed::default();
@@ -182,36 +182,36 @@ impl Partition {
         }
     }
 
-    /// The LSN up to which everything is durable and can be read.
+    /// The LSN up to which all writes are durable and readable.
     pub fn lsn(&self) -> u64 {
         self.sequencer.visible_lsn()
     }
 
-    /// Items and bytes, counting what is about to become durable.
+    /// Counters and LSN including queued writes that are not durable yet.
     pub fn usage(&self) -> ShardState {
         self.sequencer.state.lock().shard.clone()
     }
 
-    /// Whether its container, or its items, are going away.
+    /// Whether it is closed (container deleted) or fenced (items move to other shards).
     pub(crate) fn is_ending(&self) -> bool {
         let sequence = self.sequencer.state.lock();
         sequence.closed || sequence.fenced
     }
 
-    /// Accepts no more writes: the container is going away.
+    /// Accepts no more writes: the container is being deleted.
     pub fn close(&self) {
         self.sequencer.state.lock().closed = true;
     }
 
-    /// From now on no write is accepted under an older schema, and what is counted stays as it is until the new
-    /// one is known.
+    /// Rejects writes under an older schema from now on. So the number of items stays as it is until writers know the
+    /// new schema.
     pub fn expect_schema(&self, version: u64) {
         let mut sequence = self.sequencer.state.lock();
         sequence.schema_version = sequence.schema_version.max(version);
     }
 
-    /// Whether nobody has written under a newer schema yet. Asked after a snapshot was taken, it tells that the
-    /// snapshot's rows are as this schema promises them.
+    /// Fails if a write under a newer schema has been accepted or announced. If it succeeds after a snapshot was taken,
+    /// the snapshot's rows agree with this schema.
     pub fn check_schema(&self, schema: &Schema) -> Result<()> {
         self.sequencer.state.lock().check_schema(schema)
     }
@@ -223,22 +223,22 @@ impl Partition {
     }
 
     async fn read_numbered(&self, key: &ItemKey, docnum: u64) -> Result<Option<Record>> {
-        // The item may go between the two look-ups; then it is not there.
+        // The item may be deleted between the two lookups; then it does not exist.
         let Some(bytes) = self.store.get(&keyspace::doc(self.range.shard, docnum)).await? else { return Ok(None) };
         match check_identity(Record::decode(bytes)?, key) {
             Ok(record) => Ok(Some(record).filter(|record| !self.marks.cover(&record.view(), self.lsn()))),
-            // It may also have got another id.
+            // It may also have been renamed in between.
             Err(_) => self.read_at_one_moment(key).await,
         }
     }
 
-    /// What two look-ups of two moments cannot tell: renamed, or damaged.
+    /// Two separate lookups cannot distinguish a renamed item from a corrupt one; a snapshot can.
     async fn read_at_one_moment(&self, key: &ItemKey) -> Result<Option<Record>> {
         let view = self.view().await?;
         Ok(view.find(key).await?.filter(|record| !self.marks.cover(&record.view(), view.lsn())))
     }
 
-    /// The id of the item with that number, if it is one of this key's.
+    /// The id of the item with that docnum, if the item has this effective key.
     pub async fn id_of(&self, docnum: u64, epk: &EffectiveKey) -> Result<Option<String>> {
         let Some(bytes) = self.store.get(&keyspace::doc(self.range.shard, docnum)).await? else { return Ok(None) };
         let record = Record::decode(bytes)?;
@@ -277,13 +277,13 @@ impl Partition {
         self.settle(queued).await
     }
 
-    /// Whether a writer finds an item gone, although its rows are there.
+    /// Whether an item is dead for a writer: expired or deleted by key, its rows not purged yet.
     fn is_gone(&self, schema: &Schema, ts_s: u32, record: &Record) -> bool {
         schema.expiry(ts_s).is_over(&record.view()) || self.marks.cover(&record.view(), u64::MAX)
     }
 
-    /// Waits until the outcome is durable. A refusal waits too, for the writes it rests on: whoever
-    /// hears "already exists" can read the item, and never hears it of a write that is lost.
+    /// Waits until the outcome is durable. A rejection also waits, for the queued writes that caused it: a client that
+    /// gets "already exists" can read the item, and never gets it because of a write that is lost.
     async fn settle(&self, queued: Result<Queued, Rejected>) -> Result<Written, Rejected> {
         let refusal = match queued {
             Ok(queued) => return queued.wait().await,
@@ -293,9 +293,9 @@ impl Partition {
         Err(refusal)
     }
 
-    /// Waits until everything is durable that a writer can have seen by now.
+    /// Waits until all writes are durable that a writer can have seen by now.
     async fn stand_by(&self) -> Result<(), Rejected> {
-        // What is missing here, or in the way, may not be so where the items are now.
+        // After a handover the outcome may be different on the partition that owns the items now.
         self.sequencer.state.lock().check_fence()?;
         if self.usage().lsn > self.lsn() {
             self.committer.commit(Batch::default()).await.map_err(lost)?;
@@ -308,20 +308,20 @@ impl Partition {
         self.latches[at].lock().await
     }
 
-    /// The version a writer must take into account, durable or not.
+    /// The version that a writer must take into account, durable or queued.
     async fn current(&self, key: &ItemKey) -> Result<Option<Record>> {
         let row = keyspace::id(self.range.shard, key.logical.epk.as_bytes(), &key.hash);
         let Some(docnum) = self.newest(&row).await? else { return Ok(None) };
         check_identity(self.numbered(docnum_from_value(&docnum)?).await?, key).map(Some)
     }
 
-    /// The item that a row points at, durable or not.
+    /// The item that an id or unique row points at, durable or queued.
     async fn numbered(&self, docnum: u64) -> Result<Record> {
         let bytes = self.newest(&keyspace::doc(self.range.shard, docnum)).await?.ok_or_else(id_without_item)?;
         Record::decode(bytes)
     }
 
-    /// Who holds a unique value, durable or not.
+    /// The docnum of the item that holds a unique value, durable or queued.
     async fn holder(&self, claim: &Claim, key: &ItemKey) -> Result<Option<u64>> {
         let row = self.newest(&claim.row(self.range.shard, key.logical.epk.as_bytes())).await?;
         row.map(|docnum| docnum_from_value(&docnum)).transpose()
@@ -336,7 +336,7 @@ impl Partition {
         keyspace::key_stats(self.range.shard, key.logical.epk.as_bytes(), &key.logical.hash())
     }
 
-    /// Pending rows go only after the store has them, so looking there first misses nothing.
+    /// Pending rows are dropped only after the store has them, so reading them first misses nothing.
     async fn newest(&self, row: &Bytes) -> Result<Option<Bytes>> {
         match self.sequencer.pending(row) {
             Some(value) => Ok(value),

@@ -1,9 +1,9 @@
-//! What work costs, in request units: a pure function of the work done.
+//! Request charges in request units: pure functions of the work done.
 //!
-//! The figures are the vendor's published ones; `docs/ru.md` explains them. Sizes are of the
-//! item's JSON text without system properties, so that a 1,024-byte item costs what is promised.
+//! The figures are the vendor's published ones; `docs/ru.md` explains them. Sizes are those of the item's JSON text
+//! without system properties, so that a 1,024-byte item costs exactly the published charge.
 
-/// (KB, point read, size part of a create). Between rows the price is interpolated linearly.
+/// (KB, point read, size part of a create). Between rows the charge is interpolated linearly.
 const TABLE: [(f64, f64, f64); 12] = [
     (1.0, 1.00, 4.95),
     (2.0, 1.04, 6.29),
@@ -19,9 +19,9 @@ const TABLE: [(f64, f64, f64); 12] = [
     (2048.0, 291.80, 1250.00),
 ];
 
-/// One (path, value) pair added to or taken from the index.
+/// One index term, a (path, value) pair, added or removed.
 pub const TERM_RU: f64 = 0.2;
-/// A read that finds nothing, or that the caller's version already has.
+/// A read that finds nothing, or only the version that the client already has.
 pub const MISS_RU: f64 = 1.0;
 /// A request about databases, containers, offers or ranges.
 pub const METADATA_RU: f64 = 1.0;
@@ -38,47 +38,47 @@ pub fn create(bytes: usize, terms: usize) -> f64 {
     size_part(bytes) + TERM_RU * terms as f64
 }
 
-/// A replace: both versions are paid for, and every term that changed.
+/// A replace: both versions are charged, and every term that changed.
 pub fn replace(old_bytes: usize, new_bytes: usize, removed_terms: usize, added_terms: usize) -> f64 {
     size_part(old_bytes) + size_part(new_bytes) + TERM_RU * (removed_terms + added_terms) as f64
 }
 
-/// Deleting all items of a key. What that removes in the background costs nothing.
+/// Deleting all items of a partition key. The purge in the background is not charged.
 pub const ERASE_KEY_RU: f64 = 5.0;
 
-/// What each operation of a patch adds to the price of a replace.
+/// What each patch operation adds to the charge of a replace.
 pub const PATCH_OPERATION_RU: f64 = 0.4;
 
 pub fn delete(bytes: usize, terms: usize) -> f64 {
     size_part(bytes) + TERM_RU * terms as f64
 }
 
-/// A feed page: about the sum of point reads, and never nothing.
+/// A feed page: about the sum of point reads, and at least one read without a result.
 pub fn page(bytes_of_items: impl Iterator<Item = usize>) -> f64 {
     bytes_of_items.map(read).sum::<f64>().max(MISS_RU)
 }
 
-/// What a query costs in each partition it reads, even if it finds nothing there.
+/// The base charge of a query in each partition it reads, even without results.
 pub const QUERY_RU: f64 = 2.3;
-/// An index row that a query looks at, and a kilobyte of items or of rows.
+/// An index row that a query reads, a kilobyte of items it loads, and a kilobyte of rows it returns.
 const QUERY_INDEX_ROW_RU: f64 = 0.001;
 const QUERY_LOADED_KB_RU: f64 = 0.05;
 const QUERY_OUTPUT_KB_RU: f64 = 0.65;
-/// A call of a stored procedure or trigger, and each millisecond that it takes beyond what is usual.
+/// A call of a stored procedure or trigger, and each millisecond beyond the free ones.
 const SCRIPT_RU: f64 = 1.0;
 const SCRIPT_MS_RU: f64 = 0.01;
 const SCRIPT_MS_FREE: u64 = 200;
 /// A call of a user-defined function.
 const FUNCTION_CALL_RU: f64 = 0.005;
 
-/// What a page of a query reads in one partition.
+/// The reads of one query page in one partition.
 pub fn query(items: u64, item_bytes: u64, index_rows: u64) -> f64 {
-    // Small items cost as much to load as a kilobyte of larger ones, four to one.
+    // Four small items cost as much to load as one kilobyte of larger ones.
     let loaded = kb(item_bytes as f64).max(items as f64 / 4.0);
     QUERY_RU + QUERY_INDEX_ROW_RU * index_rows as f64 + QUERY_LOADED_KB_RU * loaded
 }
 
-/// The rows of a page of a query.
+/// The result rows of one query page.
 pub fn rows(bytes: usize) -> f64 {
     QUERY_OUTPUT_KB_RU * kb(bytes as f64)
 }
@@ -88,7 +88,7 @@ pub fn function_calls(calls: u64) -> f64 {
     FUNCTION_CALL_RU * calls as f64
 }
 
-/// A script that ran for so long, besides what it asked for.
+/// A script by its run time; its operations are charged separately.
 pub fn script(elapsed_ms: u64) -> f64 {
     SCRIPT_RU + SCRIPT_MS_RU * elapsed_ms.saturating_sub(SCRIPT_MS_FREE) as f64
 }
@@ -97,7 +97,7 @@ fn kb(bytes: f64) -> f64 {
     bytes / 1024.0
 }
 
-/// A write that was refused after it was looked up (409, 412): the look-up is paid for.
+/// A write that was rejected after the lookup (409, 412): the lookup is charged.
 pub fn refused_write(bytes: usize) -> f64 {
     read(bytes)
 }

@@ -1,8 +1,8 @@
-//! An item as bytes.
+//! Record format: an item as stored bytes.
 //!
-//! Promise: a record holds everything a point read answers with, so that the body is copied and
-//! never re-serialised. System properties are not in the body; readers add them from the header.
-//! A filter finds one property of the body without reading the rest: `fields` lists where each is.
+//! Invariant: a record contains everything that a point read returns, so that the body is copied and never
+//! re-serialised. System properties are not in the body; readers add them from the header. A filter finds one property
+//! of the body without reading the rest: `fields` lists the offset of each.
 //!
 //! ```text
 //! codec u8 │ lsn u64 │ seq u16 │ ts_s u32 │ docnum u64 │ terms u32 │ flags u8 │ epk len u8 │ epk │ id len u16 │ id
@@ -12,11 +12,11 @@
 //! │ 00 02 │ hash, offset │ … │ {"id":"a1",…}
 //! ```
 //!
-//! Integers are big-endian. `terms` is how many rows the item has in the index: what its deletion
-//! will cost is known without parsing it. Flag 01: its writer wanted it out of the index. Flag 02: it was written in a
-//! transaction, which told its etag before it had an LSN; that etag's `lsn u64 │ seq u16` follow the flags.
+//! Integers are big-endian. `terms` is the number of index rows of the item: the charge of its deletion is known
+//! without parsing it. Flag 01: the writer excluded it from the index. Flag 02: it was written in a transaction, which
+//! returned its etag before it had an LSN; that etag's `lsn u64 │ seq u16` follow the flags.
 //!
-//! Records of codec 1 have neither flags nor fields. They are read, and written no more.
+//! Records of codec 1 have neither flags nor fields. They are still read, but no longer written.
 
 use bytes::Bytes;
 use pleiad_model::etag::Etag;
@@ -24,12 +24,12 @@ use pleiad_model::json::lazy;
 use pleiad_model::partition_key::EffectiveKey;
 use pleiad_model::{Error, Result};
 
-mod fields; // where an item's properties are in its text
+mod fields; // offsets of an item's properties in its text
 
 pub use fields::FieldOffsets;
 pub use pleiad_model::json::lazy::name_hash;
 
-/// JSON text in UTF-8. Other APIs will bring their own codecs, and their own types, with them.
+/// JSON text in UTF-8. Other APIs will add codecs and types of their own.
 const CODEC_JSON: u8 = 2;
 const CODEC_JSON_UNLISTED: u8 = 1;
 const LSN_AT: usize = 1;
@@ -38,8 +38,8 @@ const FIXED_BYTES: usize = 1 + 8 + 2 + 4 + 8 + 4;
 const FLAG_NOT_INDEXED: u8 = 0x01;
 const FLAG_TAGGED: u8 = 0x02;
 
-/// What tells a version from all others of its item, besides its time: its place in the commit history, unless its etag
-/// was told before it had one.
+/// LSN and sequence number in an etag, which with the time identify a version of its item. They are the version's own,
+/// unless a transaction returned the etag before the version had an LSN.
 pub type EtagSource = (u64, u16);
 
 #[derive(Clone, Debug, PartialEq)]
@@ -49,35 +49,35 @@ pub struct Record {
     pub ts_s: u32,
     pub docnum: u64,
     pub terms: u32,
-    /// Whether the write left it to the policy what is indexed; otherwise nothing is.
+    /// Whether the indexing policy decides what is indexed; otherwise nothing is.
     pub indexed: bool,
     pub epk: EffectiveKey,
     tag: EtagSource,
     bytes: Bytes,
     id_at: usize,
     id_len: usize,
-    /// How many bytes of field entries lie before the body, if fields are listed.
+    /// Bytes of field entries before the body, if fields are listed.
     fields_len: Option<usize>,
     body_at: usize,
 }
 
-/// What a record is made of, before it has a place in the commit history.
+/// The contents of a record, before it has an LSN.
 pub struct Contents<'a> {
     pub docnum: u64,
     pub ts_s: u32,
     pub terms: u32,
     pub indexed: bool,
-    /// Given away already, if it was.
+    /// Set if the etag was already returned to the client.
     pub tag: Option<EtagSource>,
     pub epk: &'a EffectiveKey,
     pub id: &'a str,
-    /// Of the body.
+    /// The offsets in the body.
     pub fields: &'a FieldOffsets,
     pub body: &'a [u8],
 }
 
 impl Record {
-    /// Lays the record out at its place in the commit history.
+    /// Encodes a record with its LSN and sequence number.
     pub fn encode(contents: &Contents<'_>, lsn: u64, seq: u16) -> Result<Record> {
         let (epk, id, fields) = (contents.epk.as_bytes(), contents.id.as_bytes(), contents.fields.as_bytes());
         let too_long = |_| Error::internal("an effective key or id is longer than a record can hold");
@@ -113,7 +113,7 @@ impl Record {
         Ok(Record { lsn, seq, ts_s, docnum, terms, indexed, epk, tag, bytes, id_at, id_len, fields_len, body_at })
     }
 
-    /// The same version at its place in the commit history, which it did not have before.
+    /// The same version with its LSN and sequence number, which it did not have before.
     pub fn placed(&self, lsn: u64, seq: u16) -> Record {
         let mut bytes = self.bytes.to_vec();
         bytes[LSN_AT..LSN_AT + 8].copy_from_slice(&lsn.to_be_bytes());
@@ -121,7 +121,7 @@ impl Record {
         Record { lsn, seq, bytes: bytes.into(), ..self.clone() }
     }
 
-    /// The same record, where it lies.
+    /// The same record without a copy.
     pub fn view(&self) -> RecordView<'_> {
         RecordView {
             lsn: self.lsn,
@@ -141,7 +141,7 @@ impl Record {
     }
 
     pub fn id(&self) -> &str {
-        // We wrote it from text. A damaged one is empty, and matches nothing.
+        // It was encoded from text. A corrupt id reads as empty and matches nothing.
         std::str::from_utf8(&self.bytes[self.id_at..self.id_at + self.id_len]).unwrap_or_default()
     }
 
@@ -159,8 +159,8 @@ impl Record {
     }
 }
 
-/// A record as it lies in the store. Queries read every item they look at: nothing is copied or checked here that need
-/// not be.
+/// A borrowed record, parsed in place. Queries read every candidate item this way: nothing is copied or validated that
+/// need not be.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordView<'a> {
     pub lsn: u64,
@@ -191,7 +191,7 @@ impl<'a> RecordView<'a> {
         let ts_s = u32::from_be_bytes(at.take()?);
         let docnum = u64::from_be_bytes(at.take()?);
         let terms = u32::from_be_bytes(at.take()?);
-        // Without the flag, an item without index rows is as good as one that wanted none.
+        // Without flags, an item without index rows counts as excluded from the index.
         let flags = if listed { at.take::<1>()?[0] } else { 0 };
         let indexed = if listed { flags & FLAG_NOT_INDEXED == 0 } else { terms > 0 };
         let tag = match flags & FLAG_TAGGED {
@@ -222,7 +222,7 @@ impl<'a> RecordView<'a> {
     }
 
     pub fn etag(&self) -> Etag {
-        // The docnum's range prefix tells apart the versions that two partitions wrote at one LSN.
+        // The docnum's range prefix distinguishes versions that two partitions wrote at one LSN.
         let (lsn, seq) = self.tag;
         Etag { lsn, seq, ts_s: self.ts_s, space: (self.docnum >> 40) as u16 }
     }

@@ -1,8 +1,8 @@
-//! One item's change as rows: what is put, what is removed, what later writers must see before the
-//! batch is durable.
+//! Row changes: the rows that one item change puts and deletes, and those that later writers must see before the batch
+//! is durable.
 //!
-//! Promise: `id`, `member`, `index`, `unique`, `feed` and `key` rows change in the same batch as the item
-//! they point at. Which change to make is decided in `partition`.
+//! Invariant: `id`, `member`, `index`, `unique`, `feed` and `key` rows change in the same batch as the item they point
+//! at. `partition` decides which change to make.
 
 use bytes::Bytes;
 use pleiad_model::Result;
@@ -15,23 +15,23 @@ use crate::schema::StoredTerms;
 use crate::unique::Claim;
 use crate::version_row::{self, VersionKind};
 
-/// Rows of one transaction.
+/// The row changes of one transaction.
 #[derive(Default)]
 pub struct RowChanges {
     pub batch: Batch,
-    /// Rows that a following writer looks at: it must see them although they are not durable yet.
+    /// Rows that the next writer reads: it must see them although they are not durable yet.
     pub pending: Vec<(Bytes, Option<Bytes>)>,
-    /// While the partition is being copied: the LSN under which the log tells which items changed.
+    /// While the partition is being copied: the LSN of the log rows that name the changed items.
     pub log_lsn: Option<u64>,
-    /// Set while every change leaves a version.
+    /// Set if the container retains all versions.
     pub versions: Option<Versions>,
 }
 
-/// Where in the history a transaction's versions stand.
+/// The LSN and numbering of a transaction's version rows.
 pub struct Versions {
     pub lsn: u64,
     pub ts_s: u32,
-    /// How many it has left so far.
+    /// How many version rows it has written so far.
     count: u32,
 }
 
@@ -41,7 +41,7 @@ impl Versions {
     }
 }
 
-/// The version that is there now.
+/// The current version.
 pub struct OldVersion<'a> {
     pub key: &'a ItemKey,
     pub record: &'a Record,
@@ -49,7 +49,7 @@ pub struct OldVersion<'a> {
     pub claims: &'a [Claim],
 }
 
-/// The version that will be there.
+/// The version that replaces it.
 pub struct NewVersion<'a> {
     pub key: &'a ItemKey,
     pub record: &'a Record,
@@ -57,7 +57,7 @@ pub struct NewVersion<'a> {
     pub claims: &'a [Claim],
 }
 
-/// How many index rows and claims a change removed and added, of those that are paid for.
+/// How many index rows and claims a change removed and added, counting only those that are charged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TermCount {
     pub removed: usize,
@@ -65,13 +65,13 @@ pub struct TermCount {
 }
 
 impl TermCount {
-    /// What a change of terms will come to.
+    /// The counts of a change of index terms.
     pub fn between(old: &StoredTerms, new: &[IndexTerm]) -> TermCount {
         let (gone, come) = differing(old, new);
         TermCount::of(&gone, &come)
     }
 
-    /// What a change of unique values will come to.
+    /// The counts of a change of unique values.
     pub fn of_claims(old: &[Claim], new: &[Claim]) -> TermCount {
         let without =
             |claims: &[Claim], others: &[Claim]| claims.iter().filter(|claim| !others.contains(claim)).count();
@@ -84,7 +84,7 @@ impl TermCount {
     }
 }
 
-/// The terms whose rows have to go, and those whose rows have to come.
+/// The terms whose rows must be deleted, and those whose rows must be put.
 fn differing<'a>(old: &'a StoredTerms, new: &'a [IndexTerm]) -> (Vec<&'a IndexTerm>, Vec<&'a IndexTerm>) {
     let without = |terms: &[IndexTerm], term: &&IndexTerm| terms.binary_search(term).is_err();
     let gone = old.possible.iter().filter(|term| without(new, term)).collect();
@@ -120,7 +120,7 @@ impl RowChanges {
         self.keep(shard, VersionKind::Delete, Some(old.record), None);
     }
 
-    /// The item's time is over.
+    /// Removes an expired item.
     pub fn expire(&mut self, shard: u64, old: &OldVersion<'_>) {
         self.remove_rows(shard, old);
         self.keep(shard, VersionKind::Expire, Some(old.record), None);
@@ -137,7 +137,7 @@ impl RowChanges {
         old.claims.iter().for_each(|claim| self.delete_seen(claim.row(shard, old.record.epk.as_bytes())));
     }
 
-    /// The item keeps its number, and so its `_rid` and its `member` row.
+    /// The item keeps its docnum, and so its `_rid` and its `member` row.
     pub fn update(&mut self, shard: u64, old: &OldVersion<'_>, new: &NewVersion<'_>) -> TermCount {
         let docnum = new.record.docnum;
         self.log(shard, new.record);
@@ -153,7 +153,7 @@ impl RowChanges {
         count + self.change_claims(shard, old, new)
     }
 
-    /// What the item had and has not any more is free for others.
+    /// Unique values that the new version no longer has become free.
     fn change_claims(&mut self, shard: u64, old: &OldVersion<'_>, new: &NewVersion<'_>) -> TermCount {
         let (epk, docnum) = (new.record.epk.as_bytes(), docnum_value(new.record.docnum));
         let gone = old.claims.iter().filter(|claim| !new.claims.contains(claim));
@@ -170,7 +170,7 @@ impl RowChanges {
         at.count += 1;
     }
 
-    /// Items of one transaction may have taken each other's ids: whoever has one in the end is told again.
+    /// Items of one transaction may have exchanged ids: puts the id row of the item that has the id at the end.
     pub fn claim_id(&mut self, shard: u64, key: &ItemKey, docnum: u64) {
         self.put_seen(keyspace::id(shard, key.logical.epk.as_bytes(), &key.hash), docnum_value(docnum));
     }
@@ -188,7 +188,7 @@ impl RowChanges {
         }
     }
 
-    /// From the rows that are there, or may be, to exactly those wanted.
+    /// From the index rows that exist, or may exist, to exactly those of the new terms.
     pub fn change_terms(&mut self, shard: u64, docnum: u64, old: &StoredTerms, new: &[IndexTerm]) -> TermCount {
         let (gone, come) = differing(old, new);
         gone.iter().for_each(|term| self.delete_term(shard, term, docnum));
@@ -225,13 +225,13 @@ impl RowChanges {
     }
 }
 
-/// Where a version stands in the feed. The row's value is its effective key: whoever reads a part of the partition need
-/// not fetch the items of the rest.
+/// The change feed row of a version. The row's value is its effective key: a reader of one key range need not fetch the
+/// items outside it.
 pub fn feed_row(shard: u64, record: &Record) -> Bytes {
     keyspace::feed(shard, record.lsn, u32::from(record.seq), record.docnum)
 }
 
-/// An item number as a row's value.
+/// A docnum as a row's value.
 pub fn docnum_value(docnum: u64) -> Bytes {
     Bytes::copy_from_slice(&docnum.to_be_bytes())
 }

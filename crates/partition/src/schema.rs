@@ -1,7 +1,7 @@
-//! What of a container's definition decides how its items are stored.
+//! Schema: the part of a container's definition that decides how its items are stored.
 //!
-//! Promise: made in one place from the definition, and numbered. A partition accepts no write under an older schema
-//! than the newest it has seen: who wrote under a newer one relies on it.
+//! Invariant: a schema is built in one place from the definition, and versioned. A partition rejects writes under an
+//! older schema than the newest it has seen: items written under the newer one depend on it.
 
 use pleiad_model::Value;
 use pleiad_model::partition_key::PartitionKeyDefinition;
@@ -15,27 +15,27 @@ use crate::ttl::Expiry;
 use crate::unique::UniqueKeys;
 
 pub struct Schema {
-    /// Grows with every change of the schema.
+    /// Increases with every change of the schema.
     pub version: u64,
     /// `None` for a fixed container without a key.
     pub key: Option<PartitionKeyDefinition>,
     pub index: PolicyVersions,
-    /// Whether an item is indexed when its write does not say.
+    /// Whether an item is indexed if its write has no indexing directive.
     pub automatic: bool,
     pub room: SizeLimits,
-    /// Whether every change leaves a version behind.
+    /// Whether every change leaves a version row.
     pub keeps_versions: bool,
-    /// Seconds; -1 lets only items with a time of their own be over, `None` none at all.
+    /// Seconds; with -1 only items with a `ttl` of their own expire, with `None` none at all.
     pub default_ttl: Option<i32>,
     pub unique: UniqueKeys,
 }
 
-/// How much may be stored, in bytes of items.
+/// Storage limits, in bytes of items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SizeLimits {
-    /// In one logical partition.
+    /// Per logical partition.
     pub key_bytes_max: u64,
-    /// In one physical partition, before it splits; or if it cannot, at all.
+    /// Per physical partition: above it the partition splits; if it cannot split, this is the maximum.
     pub partition_bytes_max: u64,
 }
 
@@ -43,7 +43,7 @@ impl SizeLimits {
     pub const UNLIMITED: SizeLimits = SizeLimits { key_bytes_max: u64::MAX, partition_bytes_max: u64::MAX };
 }
 
-/// What of a definition decides which terms an item has.
+/// The part of a definition that decides which terms an item has.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexingConfig {
     pub policy: IndexingPolicy,
@@ -54,21 +54,21 @@ pub struct IndexingConfig {
 }
 
 impl IndexingConfig {
-    /// `computed` are the definition's computed properties.
+    /// `computed`: the definition's computed properties.
     pub fn of(definition: &ContainerDefinition, computed: ComputedDefinitions) -> IndexingConfig {
         let (policy, embeddings) = (definition.indexing.clone(), definition.vector_embeddings.clone());
         let full_text = definition.full_text.clone();
         IndexingConfig { policy, geospatial: definition.geospatial, embeddings, full_text, computed }
     }
 
-    /// Equal rules give equal terms.
+    /// Equal rules produce equal terms.
     pub fn rules(&self) -> IndexRules {
         IndexRules::new(self)
     }
 }
 
 impl Schema {
-    /// `former` are the policies whose terms may still be in the index.
+    /// `former`: the policies whose terms may still be in the index.
     pub fn new(
         version: u64,
         definition: &ContainerDefinition,
@@ -82,7 +82,7 @@ impl Schema {
             version,
             key: definition.partition_key.clone(),
             index: PolicyVersions::new(current, former),
-            // Without an index nobody wants to be left out of it, should there be one later.
+            // Without an index, items count as indexed: a later policy must not leave them out.
             automatic: policy.automatic || policy.mode == IndexingMode::None,
             room,
             keeps_versions: definition.records_versions(),
@@ -91,7 +91,7 @@ impl Schema {
         }
     }
 
-    /// Which items are over at this moment.
+    /// Decides which items are expired at this time.
     pub fn expiry(&self, now_s: u32) -> Expiry {
         Expiry::new(self.default_ttl, now_s)
     }
@@ -100,12 +100,12 @@ impl Schema {
         self.index.usable()
     }
 
-    /// What an item that is written now gets.
+    /// The terms of an item that is written now.
     pub fn terms(&self, body: &Value, ts_s: u32, indexed: bool) -> Vec<IndexTerm> {
         if indexed { self.index.terms(body, ts_s) } else { index::unindexed() }
     }
 
-    /// What an item that was written some time has.
+    /// The terms of a stored item, whenever it was written.
     pub fn stored_terms(&self, record: &Record, body: &Value) -> StoredTerms {
         if !record.indexed {
             return StoredTerms { possible: index::unindexed(), certain: None };
@@ -118,9 +118,9 @@ impl Schema {
 
 /// The terms of an item that may have been written under a former policy.
 pub struct StoredTerms {
-    /// It has no others.
+    /// All terms that the item can have.
     pub possible: Vec<IndexTerm>,
-    /// It has at least these; `None` if it has all that are possible.
+    /// The terms that it certainly has; `None` if it has all possible ones.
     certain: Option<Vec<IndexTerm>>,
 }
 

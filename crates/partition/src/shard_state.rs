@@ -1,29 +1,29 @@
-//! What a shard must remember between commits.
+//! Shard state: the row with a shard's LSN, counters and watermarks.
 //!
-//! Promise: the row is written in the same batch as the changes it counts, so that after a crash
-//! the LSN, the next item number and the totals agree with the items.
+//! Invariant: the row is written in the same batch as the changes it counts, so that after a crash
+//! the LSN, the next docnum and the totals agree with the items.
 //!
 //! ```text
 //! state   version u8 │ lsn u64 │ next item u64 │ versions from u64 │ merged lsn u64 │ items u64 │ item bytes u64 │ later
 //! ```
 //!
-//! `later` is drawn in `kept_from`. Rows of version 3 do not have it, those of versions 1 and 2 have neither "versions from" nor
-//! "merged lsn" either.
+//! `retention` documents the layout of `later`. Rows of version 3 do not have it; rows of versions 1 and 2 have neither
+//! "versions from" nor "merged lsn" either.
 
-mod retention; // from where on its versions are complete
+mod retention; // the retention watermark of versions
 
 use bytes::Bytes;
 use pleiad_model::{Error, Result};
 
 pub use retention::RetentionWatermark;
 
-/// Of the row, and of the shard's other rows: version 1 had feed rows without item numbers.
+/// The version of this row and of the shard's other rows: version 1 had feed rows without docnums.
 const VERSION: u8 = 4;
 const VERSION_WITHOUT_LATER: u8 = 3;
 const VERSION_WITHOUT_VERSIONS: u8 = 2;
 const VERSION_FEED_WITHOUT_NUMBERS: u8 = 1;
 
-/// Item numbers below one range prefix; the prefix is the upper 20 bits of a docnum.
+/// The bits of a docnum that count the items of one range prefix; the prefix is the upper 20 bits.
 pub const DOCNUM_COUNTER_BITS: u32 = 40;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,25 +32,25 @@ pub struct ShardState {
     pub next_item: u64,
     pub items: u64,
     pub item_bytes: u64,
-    /// All versions behind this are kept; `None` if nobody asked for them.
+    /// All versions after this watermark are retained; `None` if no policy asked for versions.
     pub versions_from: Option<RetentionWatermark>,
-    /// Up to here, changes of several partitions lie side by side: their times do not grow with their LSNs.
+    /// Up to this LSN, changes come from several merged partitions: their times do not increase with their LSNs.
     pub merged_lsn: u64,
 }
 
-/// How `None` is written.
+/// Encodes `None`.
 const NO_LSN: u64 = u64::MAX;
-/// Nothing is later.
+/// An empty list of later ranges.
 const NONE_LATER: &[u8] = &[0];
 
 impl ShardState {
-    /// The next place in the commit history, and whether what happens there leaves a version.
+    /// Advances to the next LSN. `keeps_version`: whether the change at it leaves a version row.
     pub fn advance(&mut self, keeps_version: bool) {
         let before = self.lsn;
         self.lsn += 1;
         match (&mut self.versions_from, keeps_version) {
             (None, true) => self.versions_from = Some(RetentionWatermark::at(before)),
-            // What was kept before is of no use any more, but it is there until somebody removes it.
+            // Earlier versions are useless now, but stay until they are trimmed.
             (Some(kept), false) => kept.raise(self.lsn),
             (Some(_), true) | (None, false) => {}
         }
@@ -70,7 +70,7 @@ impl ShardState {
         Bytes::from(out)
     }
 
-    /// Whether a row was written by a version whose shards look otherwise: `upgrade` comes first.
+    /// Whether the shard has the layout of an earlier version: `upgrade` must run first.
     pub fn is_outdated(bytes: &[u8]) -> bool {
         bytes.first() == Some(&VERSION_FEED_WITHOUT_NUMBERS)
     }

@@ -1,17 +1,17 @@
-//! One partition at one moment, for whoever reads many items.
+//! Partition snapshot: a consistent, read-only view of one partition.
 //!
-//! Promise: everything that is read through one view is of the moment at which it was opened, however long the reading
-//! takes, and no answer holds more than its limit and one item. What to read and whether it matches is for others to
-//! say: a view knows numbers, keys and index rows.
+//! Guarantees: everything that is read through one snapshot is as of its LSN, however long the reading takes, and no
+//! result holds more than its limit and one item. Callers decide what to read and whether it matches: a snapshot
+//! returns rows by docnum, key and index value.
 //!
 //! ```text
-//! docs       docnum ──▶ item                        all items, in insertion order
-//! members    effective key ──▶ docnum               one logical partition's
-//! members_in effective keys ──▶ docnum              a stretch of the hash space
-//! postings   path, encoded value ──▶ docnum         what the index says
-//! visit_vectors  path ──▶ docnum, vector             what is near is found among
-//! feed_rows  LSN ──▶ docnum, effective key           what changed when
-//! get, load, visit_many  docnum ──▶ item            those that were found
+//! docs           docnum ──▶ item                    all items, in insertion order
+//! members        effective key ──▶ docnum           one logical partition
+//! members_in     effective keys ──▶ docnum          an EPK range
+//! index_entries  path, encoded value ──▶ docnum     an index range
+//! visit_vectors  path ──▶ docnum, vector            the input of a vector search
+//! feed_rows      LSN ──▶ docnum, effective key      changes in LSN order
+//! get, load, visit_many  docnum ──▶ item            the items that the others found
 //! ```
 
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -37,12 +37,12 @@ use crate::ttl::Expiry;
 use crate::unique::Claim;
 use pleiad_model::partition_map::PartitionKeyRange;
 
-/// Rows that point at items are small: a few hundred KB.
+/// Rows that point at items are small: a chunk is a few hundred KB.
 const MEMBERS: Limit = Limit { rows: 8_192, bytes: 1 << 20 };
-/// A guess of what index rows take on the disk is not believed beyond these.
+/// The estimated size of an index row on disk is clamped to these bounds.
 const INDEX_ROW_BYTES_MIN: f64 = 2.0;
 const INDEX_ROW_BYTES_MAX: f64 = 100.0;
-/// Items fetched at once while nothing is known of their sizes, and at most.
+/// Items per fetch while their average size is unknown, and at most.
 const LOAD_ROWS_FIRST: usize = 16;
 const LOAD_ROWS_MAX: usize = 256;
 
@@ -52,12 +52,12 @@ pub struct PartitionSnapshot {
     snapshot: AnySnapshot,
     store: Arc<AnyStore>,
     erased: Arc<KeyTombstones>,
-    /// What an index row takes on the disk, once somebody asked.
+    /// The estimated size of an index row on disk, computed on first use.
     index_row_bytes: OnceLock<f64>,
 }
 
-/// Whether a partition may hold items that are out of its index. Writers say so before they write, so that nobody who
-/// sees such an item reads "no".
+/// Whether a partition may hold items that are excluded from its index. Writers set the flag before they write, so that
+/// no reader that sees such an item reads "no".
 #[derive(Debug, Default)]
 pub(crate) struct Unindexed(AtomicU8);
 
@@ -77,19 +77,19 @@ impl Unindexed {
         }
     }
 
-    /// A writer who came in between is right.
+    /// A value that a writer set in the meantime wins.
     fn found(&self, any: bool) {
         let _ = self.0.compare_exchange(UNKNOWN, if any { YES } else { NO }, Ordering::SeqCst, Ordering::SeqCst);
     }
 }
 
-/// What an index row says: the encoded value, and whose it is.
+/// A row of the index: the encoded value, and the docnum of its item.
 pub type IndexEntry = (Bytes, u64);
 
 impl Partition {
-    /// The partition as it is now. What a writer has been told is in it.
+    /// The current state of the partition. It contains every acknowledged write.
     pub async fn view(&self) -> Result<PartitionSnapshot> {
-        // Before the snapshot: a key that is swept up in between is not there in it.
+        // Read before the store's snapshot: items of a key that is purged in between are not in that snapshot.
         let erased = self.marks.get();
         let snapshot = self.store.snapshot().await?;
         let row = snapshot.get_many(&[keyspace::state(self.range.shard)]).await?.pop().flatten();
@@ -104,7 +104,8 @@ impl PartitionSnapshot {
         self.state.lsn
     }
 
-    /// Whether some items are out of the index, under `index::UNINDEXED`. Found out once, then known.
+    /// Whether some items are excluded from the index, under `index::UNINDEXED`. Scanned once, then cached in the
+    /// partition.
     pub async fn has_unindexed(&self, of: &Partition) -> Result<bool> {
         if let Some(known) = of.unindexed.known() {
             return Ok(known);
@@ -115,27 +116,27 @@ impl PartitionSnapshot {
         Ok(!found.pairs.is_empty())
     }
 
-    /// Whether an item is gone, although its rows are there.
+    /// Whether an item is dead: expired or deleted by key, its rows not yet purged.
     pub fn is_gone(&self, expiry: Expiry, record: &RecordView<'_>) -> bool {
         expiry.is_over(record) || self.erased.covers(record, self.state.lsn)
     }
 
-    /// Whether rows do not tell who is gone.
+    /// Whether there can be dead items, so that each record must be checked.
     pub fn has_gone(&self, expiry: Expiry) -> bool {
         expiry.is_on() || !self.erased.is_empty()
     }
 
-    /// How many items there are.
+    /// The number of items.
     pub fn items(&self) -> u64 {
         self.state.items
     }
 
-    /// Whether every item's effective key is in here.
+    /// Whether this range contains the effective key of every item.
     pub fn is_within(&self, keys: &EpkRange) -> bool {
         keys.min <= self.range.keys.min && self.range.keys.max <= keys.max
     }
 
-    /// The item with that identity.
+    /// The item with this identity.
     pub async fn find(&self, key: &ItemKey) -> Result<Option<Record>> {
         let row = keyspace::id(self.range.shard, key.logical.epk.as_bytes(), &key.hash);
         let Some(docnum) = self.get_row(row).await? else { return Ok(None) };
@@ -144,7 +145,7 @@ impl PartitionSnapshot {
         check_identity(Record::decode(bytes)?, key).map(Some)
     }
 
-    /// Who holds a unique value of that logical partition.
+    /// The docnum of the item that holds a unique value in this logical partition.
     pub(crate) async fn holder(&self, claim: &Claim, epk: &[u8]) -> Result<Option<u64>> {
         let row = self.get_row(claim.row(self.range.shard, epk)).await?;
         row.map(|docnum| docnum_from_value(&docnum)).transpose()
@@ -154,7 +155,7 @@ impl PartitionSnapshot {
         Ok(self.snapshot.get_many(&[row]).await?.pop().flatten())
     }
 
-    /// Items after number `after`, in the order of their numbers, and whether there are more.
+    /// Items after docnum `after`, in docnum order, and whether there are more.
     pub async fn docs(&self, after: u64, limit: Limit) -> Result<(Vec<Record>, bool)> {
         let from = keyspace::doc(self.range.shard, after.saturating_add(1));
         let (_, to) = keyspace::range(self.range.shard, keyspace::Tag::Doc);
@@ -163,8 +164,8 @@ impl PartitionSnapshot {
         Ok((records, more))
     }
 
-    /// Shows every item after number `after`, up to number `upto`, in the order of their numbers, until `visit` says stop; tells
-    /// whether it did. For threads that may wait.
+    /// Passes every item after docnum `after` up to docnum `upto` to `visit`, in docnum order, until it returns false.
+    /// Returns true if it did. For blocking threads.
     pub async fn visit(
         &self,
         after: u64,
@@ -176,7 +177,7 @@ impl PartitionSnapshot {
         self.snapshot.visit(&from, &to, &mut |_, bytes| visit(RecordView::read(bytes))).await
     }
 
-    /// Numbers of the items at one effective key, after number `after`, in order, and whether there are more.
+    /// The docnums after `after` of the items at one effective key, in order, and whether there are more.
     pub async fn members(&self, key: &EffectiveKey, after: u64, limit: Limit) -> Result<(Vec<u64>, bool)> {
         let from = keyspace::member(self.range.shard, key.as_bytes(), after.saturating_add(1));
         let (_, to) = keyspace::epk_exact(self.range.shard, keyspace::Tag::Member, key.as_bytes());
@@ -184,7 +185,7 @@ impl PartitionSnapshot {
         Ok((pairs.iter().map(|(row, _)| docnum_of_member(row)).collect::<Result<_>>()?, more))
     }
 
-    /// Numbers of all items whose effective key is in the range, in order; `None` if they are more than `max`.
+    /// The docnums of all items whose effective key is in the range, in order; `None` if there are more than `max`.
     pub async fn members_in(&self, keys: &EpkRange, max: usize) -> Result<Option<Vec<u64>>> {
         let (min, end) = (keys.min.as_bytes(), keys.max.as_bytes());
         let (mut from, to) = keyspace::epk_range(self.range.shard, keyspace::Tag::Member, min, Some(end));
@@ -204,7 +205,7 @@ impl PartitionSnapshot {
         Ok(Some(docnums))
     }
 
-    /// Rows of the feed from this LSN, seq and number on, in order, and whether there are more.
+    /// Rows of the feed from this LSN, seq and docnum on, in order, and whether there are more.
     pub(crate) async fn feed_rows(&self, from: (u64, u32, u64), limit: Limit) -> Result<(Vec<ChangeRow>, bool)> {
         let from = keyspace::feed(self.range.shard, from.0, from.1, from.2);
         let (_, to) = keyspace::range(self.range.shard, keyspace::Tag::Feed);
@@ -212,7 +213,7 @@ impl PartitionSnapshot {
         Ok((pairs.iter().map(|(row, epk)| feed_row(row, epk)).collect::<Result<_>>()?, more))
     }
 
-    /// Numbers of the items that changed behind an LSN and are still there; `None` if they are more than `max`.
+    /// The docnums of the existing items that changed after an LSN; `None` if there are more than `max`.
     pub(crate) async fn changed_behind(&self, lsn: u64, max: usize) -> Result<Option<Vec<u64>>> {
         let (mut docnums, mut from) = (Vec::new(), (lsn.saturating_add(1), 0, 0));
         loop {
@@ -226,33 +227,33 @@ impl PartitionSnapshot {
         }
     }
 
-    /// Up to here changes are of several partitions, and their times in no order.
+    /// Up to this LSN, changes come from several merged partitions, and their times are not in LSN order.
     pub(crate) fn merged_lsn(&self) -> u64 {
         self.state.merged_lsn
     }
 
-    /// From which LSN on all versions of some keys are kept. Before the first write under a policy that keeps versions, they are
-    /// complete from now on.
+    /// The LSN after which all versions of these keys are retained. Before the first write under a policy that retains
+    /// versions this is the current LSN.
     pub(crate) fn versions_from(&self, scope: &KeyScope) -> u64 {
         self.state.versions_from.as_ref().map_or(self.lsn(), |kept| kept.lsn_of(scope))
     }
 
-    /// Rows of versions from this one on, in order, and whether there are more.
+    /// Version rows from this key on, in order, and whether there are more.
     pub(crate) async fn version_rows(&self, from: &[u8], limit: Limit) -> Result<(Vec<Pair>, bool)> {
         let (_, to) = keyspace::range(self.range.shard, keyspace::Tag::Version);
         let Chunk { pairs, more } = self.snapshot.scan(from, &to, Direction::Forward, limit).await?;
         Ok((pairs, more))
     }
 
-    /// The items with these numbers, in the order of the numbers given.
+    /// The items with these docnums, in the order given.
     pub async fn get(&self, docnums: &[u64]) -> Result<Vec<Option<Record>>> {
         let rows = keyspace::docs(self.range.shard, docnums);
         let found = self.snapshot.get_many(&rows).await?;
         found.into_iter().map(|bytes| bytes.map(Record::decode).transpose()).collect()
     }
 
-    /// Shows the items with these numbers, in the order of the numbers given, where they lie, until `visit` says stop;
-    /// tells whether it did. For threads that may wait.
+    /// Passes the items with these docnums to `visit`, in the order given and without copying them, until it returns
+    /// false. Returns true if it did. For blocking threads.
     pub async fn visit_many(
         &self,
         docnums: &[u64],
@@ -262,7 +263,7 @@ impl PartitionSnapshot {
         self.snapshot.visit_many(&rows, &mut |bytes| visit(bytes.map(RecordView::read).transpose())).await
     }
 
-    /// The first of these items, as many as it takes to reach `bytes`: one at least. They are known to be there.
+    /// The first of these items, as many as it takes to reach `bytes`, at least one. All of them must exist.
     pub async fn load(&self, docnums: &[u64], bytes: usize) -> Result<Vec<Record>> {
         let (mut records, mut loaded): (Vec<Record>, usize) = (Vec::new(), 0);
         while let Some(rest @ [_, ..]) = docnums.get(records.len()..) {
@@ -280,8 +281,8 @@ impl PartitionSnapshot {
         Ok(records)
     }
 
-    /// Rows of one path of the index, of encoded values in `[from, to)`, and whether there are more. To go on after
-    /// one: forward, `from` is its value and its number plus one; backward, `to` is its value and its number.
+    /// The index rows of one path with encoded values in `[from, to)`, and whether there are more. To resume after an
+    /// entry: forward, `from` is its value and its docnum plus one; backward, `to` is its value and its docnum.
     pub async fn postings(
         &self,
         path: u64,
@@ -295,8 +296,8 @@ impl PartitionSnapshot {
         Ok((pairs.into_iter().map(|(row, _)| posting(row)).collect::<Result<_>>()?, more))
     }
 
-    /// Shows the vectors of a path, in the order of their items' numbers, until `visit` says stop; tells whether it did. For
-    /// threads that may wait.
+    /// Passes the vectors of a path to `visit`, in docnum order, until it returns false. Returns true if it did. For
+    /// blocking threads.
     pub async fn visit_vectors(&self, path: u64, visit: &mut (dyn FnMut(u64, &[u8]) -> bool + Send)) -> Result<bool> {
         let (from, to) = keyspace::vector_range(self.range.shard, path);
         let mut damaged = None;
@@ -313,7 +314,7 @@ impl PartitionSnapshot {
         damaged.map_or(Ok(stopped), Err)
     }
 
-    /// Shows the vectors of these items, in the order of the numbers given.
+    /// Passes the vectors of these items to `visit`, in the order given.
     pub async fn visit_vectors_of(
         &self,
         path: u64,
@@ -324,15 +325,15 @@ impl PartitionSnapshot {
         self.snapshot.visit_many(&rows, visit).await
     }
 
-    /// Roughly how many rows `postings` would find. Rows written lately may not be counted.
+    /// An estimate of the number of rows that `index_entries` would return. Recent writes may not be counted.
     pub async fn estimate(&self, path: u64, from: &[u8], to: &[u8]) -> Result<u64> {
         let (from, to) = self.index_rows(path, from, to);
         let bytes = self.store.size_bytes(&from, &to).await? as f64;
         Ok((bytes / self.index_row_bytes().await?) as u64)
     }
 
-    /// What an index row takes on the disk: the index as a whole, divided by the rows it must have if all items are
-    /// like the first.
+    /// The average size of an index row on disk: the size of the whole index, divided by the number of rows it has if
+    /// all items have as many terms as the first.
     async fn index_row_bytes(&self) -> Result<f64> {
         if let Some(known) = self.index_row_bytes.get() {
             return Ok(*known);
@@ -351,7 +352,7 @@ impl PartitionSnapshot {
     }
 }
 
-/// Where `postings` goes on behind a row.
+/// Where `index_entries` resumes after an entry: the next `from` (forward) or `to` (backward).
 pub fn behind((value, docnum): &IndexEntry, direction: Direction) -> Vec<u8> {
     let docnum = match direction {
         Direction::Forward => docnum.saturating_add(1),

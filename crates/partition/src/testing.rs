@@ -1,4 +1,4 @@
-//! What the tests of this crate share: items to write, and a way to hold the committer still.
+//! Shared test helpers of this crate: schemas, items to write, and a gate that pauses the committer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,14 +22,14 @@ use crate::schema::{IndexingConfig, Schema, SizeLimits};
 use crate::unique::UniqueKeys;
 use pleiad_model::partition_map::PartitionKeyRange;
 
-/// Long enough never to strike during a test.
+/// A delay long enough that no sync happens during a test.
 pub const LATER: SyncPolicy = SyncPolicy::SyncedWithin(Duration::from_secs(3600));
 
 pub fn schema(paths: &[&str]) -> Schema {
     schema_with(paths, 1, "{}", &[])
 }
 
-/// With an indexing policy, and those whose terms may still be there.
+/// With an indexing policy, and the earlier policies whose terms may still exist.
 pub fn schema_with(paths: &[&str], version: u64, policy: &str, former: &[&str]) -> Schema {
     let definition = |policy: &str| {
         let paths = paths.iter().map(|path| Value::from(*path)).collect::<Vec<_>>();
@@ -44,7 +44,7 @@ pub fn schema_with(paths: &[&str], version: u64, policy: &str, former: &[&str]) 
     Schema::new(version, &definition(policy), &ComputedDefinitions::default(), &former, SizeLimits::UNLIMITED)
 }
 
-/// Keys in `/pk`, and one unique key.
+/// Partition key in `/pk`, and one unique key.
 pub fn unique_schema(path: &str) -> Schema {
     Schema { unique: unique_key(path), ..schema(&["/pk"]) }
 }
@@ -66,7 +66,7 @@ pub async fn open(store: &Arc<AnyStore>) -> Partition {
     Partition::open(range(7, 3), store.clone(), committer).await.unwrap()
 }
 
-/// An item with its key in `pk` and something to index in `n`.
+/// An item with its partition key in `pk` and an indexed number in `n`.
 pub fn item(pk: &str, id: &str, n: i64) -> Value {
     Object::new().with("id", id).with("pk", pk).with("n", n).into()
 }
@@ -83,7 +83,7 @@ pub fn draft(schema: &Schema, target: &str, body: Value) -> Draft {
     Draft { target: ItemKey::new(schema.key.as_ref(), &pk, target), id, body, text, indexed: true }
 }
 
-/// While it stands, the committer does not move: it is busy acknowledging our entry.
+/// While it exists, the committer is paused: it blocks while acknowledging the gate's entry.
 pub struct Gate {
     _open: Sender<()>,
 }
@@ -96,7 +96,7 @@ struct HeldCommit {
 impl Publish for HeldCommit {
     fn published(&self, _: u64) {
         self.entered.send(()).unwrap();
-        let _ = self.open.lock().recv(); // an error when the gate is dropped: go on
+        let _ = self.open.lock().recv(); // returns an error when the gate is dropped: continue
     }
 }
 
@@ -118,7 +118,7 @@ pub async fn rows(store: &AnyStore, shard: u64) -> BTreeMap<Bytes, Bytes> {
     snapshot.scan(&from, &to, Direction::Forward, Limit::NONE).await.unwrap().pairs.into_iter().collect()
 }
 
-/// Every keyspace agrees with the items, and what is remembered with what is kept.
+/// Asserts that every keyspace agrees with the items, and the state in memory with the stored one.
 pub async fn audit(partition: &Partition, schema: &Schema) {
     let report = partition.check(schema).await.unwrap();
     assert_eq!(report.problems.told, Vec::<String>::new());
@@ -126,7 +126,7 @@ pub async fn audit(partition: &Partition, schema: &Schema) {
     assert_eq!((report.lsn, report.items, report.item_bytes), (usage.lsn, usage.items, usage.item_bytes));
 }
 
-/// Chance that repeats: xorshift64.
+/// Seeded random numbers: xorshift64.
 pub struct Dice(pub u64);
 
 impl Dice {

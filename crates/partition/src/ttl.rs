@@ -1,8 +1,8 @@
-//! Time to live: which items are over, and how they go.
+//! Time to live: which items are expired, and how their rows are purged.
 //!
-//! Promise: whether an item is over is decided when it is asked for, from its own `ttl`, its container's default and the
-//! time; nothing of it is stored. So another default takes effect at once, and an item that is over is gone for
-//! everybody from one moment to the next, although its rows are still there. A purge removes those rows later.
+//! Invariant: expiry is decided at read time from the item's own `ttl`, its container's default and the clock; it is
+//! not stored. So a new default takes effect immediately, and an expired item becomes invisible to all readers and
+//! writers at the same time, although its rows still exist. A purge removes those rows later.
 //!
 //! | container | item without `ttl` | item with -1 | item with n |
 //! |---|---|---|---|
@@ -10,8 +10,8 @@
 //! | -1 | stays | stays | n seconds |
 //! | N | N seconds | stays | n seconds |
 //!
-//! Seconds are counted from the last write, `_ts`. An item lives through the whole of its last second: never shorter than
-//! it was promised.
+//! Seconds are counted from the last write, `_ts`. An item is live through the whole of its last second: it never
+//! expires early.
 
 use pleiad_model::Result;
 
@@ -19,14 +19,14 @@ use crate::partition::Partition;
 use crate::record::{Record, RecordView, name_hash};
 use crate::schema::Schema;
 
-/// A container's default, at a moment.
+/// A container's default, and the current time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expiry {
     default_s: Option<i32>,
     now_s: u32,
 }
 
-/// What lives for ever.
+/// A `ttl` with which an item never expires.
 const FOR_EVER: i32 = -1;
 
 impl Expiry {
@@ -34,10 +34,10 @@ impl Expiry {
         Expiry { default_s, now_s }
     }
 
-    /// Under which nothing is ever over.
+    /// No item ever expires.
     pub const NEVER: Expiry = Expiry { default_s: None, now_s: 0 };
 
-    /// Whether an item may be over at all.
+    /// Whether items can expire at all.
     pub fn is_on(&self) -> bool {
         self.default_s.is_some()
     }
@@ -46,12 +46,12 @@ impl Expiry {
         self.last_second(record).is_some_and(|last_s| u64::from(self.now_s) > last_s)
     }
 
-    /// The record, unless it is over.
+    /// The record, unless it is expired.
     pub fn living(&self, record: Option<Record>) -> Option<Record> {
         record.filter(|record| !self.is_over(&record.view()))
     }
 
-    /// The last second in which the item is there.
+    /// The last second in which the item is live.
     fn last_second(&self, record: &RecordView<'_>) -> Option<u64> {
         let default_s = self.default_s?;
         let ttl_s = own_ttl(record).unwrap_or(default_s);
@@ -59,32 +59,32 @@ impl Expiry {
     }
 }
 
-/// As the item says it. It was checked when the item was written.
+/// The item's own `ttl`. It was validated when the item was written.
 fn own_ttl(record: &RecordView<'_>) -> Option<i32> {
     let text = record.property("ttl", name_hash("ttl"))?;
     let value = pleiad_model::json::parse(text).ok()?;
     value.as_i64().and_then(|ttl_s| i32::try_from(ttl_s).ok())
 }
 
-/// How far a purge has come.
+/// Progress of a purge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Purge {
-    /// All items up to this number have been looked at.
+    /// All items up to this docnum have been scanned.
     pub after: u64,
-    /// When the first of those that stay will be over.
+    /// When the first of the remaining items will expire.
     pub due_s: Option<u64>,
-    /// How many are gone.
+    /// How many items were removed.
     pub gone: u64,
 }
 
-/// What one step looks at, and removes.
+/// Items that one step scans, removes, and fetches at a time.
 const LOOKED_AT_MAX: usize = 50_000;
 const REMOVED_MAX: usize = 256;
 const FETCHED: usize = 32;
 
 impl Partition {
-    /// Looks at some items more, in the order of their numbers, and removes those that are over; says whether there are
-    /// more to look at. For threads that may wait.
+    /// Scans the next items in docnum order and removes the expired ones; returns true if there are more to scan. For
+    /// blocking threads.
     pub async fn purge(&self, schema: &Schema, now_s: u32, purge: &mut Purge) -> Result<bool> {
         let expiry = schema.expiry(now_s);
         let (over, more) = self.find_over(expiry, purge).await?;
@@ -117,7 +117,7 @@ impl Partition {
         failed.map_or(Ok((over, stopped)), Err)
     }
 
-    /// The items with these numbers go, if they are still over when their turn comes.
+    /// Removes the items with these docnums, if they are still expired under their latch.
     async fn expire(&self, schema: &Schema, now_s: u32, docnums: &[u64]) -> Result<()> {
         let view = self.view().await?;
         let mut last = None;
@@ -126,7 +126,7 @@ impl Partition {
                 last = self.expire_item(schema, &record, now_s).await?.or(last);
             }
         }
-        // Transactions become durable in order, so that the last one stands for all.
+        // Transactions become durable in order, so it is enough to wait for the last one.
         match last {
             Some(queued) => queued.wait().await.map(drop).map_err(|rejected| rejected.error),
             None => Ok(()),

@@ -1,18 +1,19 @@
-//! Unique keys: values that one item at most may have in its logical partition.
+//! Unique constraints: values that at most one item per logical partition may have.
 //!
-//! Promise: an item claims one row for each of its container's unique keys, and no two items can claim the same row. Which
-//! claims are in the way of a write is asked in `partition`, under the latch of the logical partition.
+//! Invariant: an item claims one row for each of its container's unique keys, and no two items can claim the same row.
+//! `partition` checks the claims of a write for conflicts, under the latch of the logical partition.
 //!
 //! ```text
 //! unique   paths hash │ EPK │ hash of (logical partition, values)  →  docnum of the holder
 //! ```
 //!
-//! A row holds no values but 128 bits of their hash. What is hashed is drawn so that nothing can be read in two ways:
-//! strings, arrays and objects begin with their length. A property that is missing counts as null. Numbers are equal
-//! if they are as doubles, strings byte by byte, objects whatever the order of their properties.
+//! A row contains no values, only 128 bits of their hash. The hashed encoding is unambiguous: strings, arrays and
+//! objects begin with their length. A missing property counts as null. Numbers are compared as doubles, strings byte by
+//! byte, objects regardless of the order of their properties.
 //!
 //! ```text
-//! null 00 │ false 01 │ true 02 │ number 03, double │ string 04, len u64, text │ array 05, len u64, … │ object 06, len u64, (name, value)…
+//! null 00 │ false 01 │ true 02 │ number 03, double │ string 04, len u64, text │ array 05, len u64, …
+//! object 06, len u64, (name, value)…
 //! ["a",1]   05 00…02  04 00…01 61  03 3f f0 00 00 00 00 00 00
 //! ```
 
@@ -49,7 +50,7 @@ impl UniqueKeys {
         UniqueKeys { keys: keys.iter().map(constraint).collect() }
     }
 
-    /// How many there are.
+    /// The number of unique keys.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
@@ -58,11 +59,11 @@ impl UniqueKeys {
         self.keys.is_empty()
     }
 
-    /// One for each key: an item that has none of the properties claims the nulls.
+    /// One claim for each unique key: an item without any of the properties claims the nulls.
     pub fn claims(&self, logical: &LogicalKey, body: &Value) -> Vec<Claim> {
         let claim = |key: &Constraint| {
             let values = values_of(&key.paths, body);
-            // The length keeps a partition key from running over into the values.
+            // The length separates the partition key from the values.
             let length = (logical.components().len() as u64).to_be_bytes();
             let values_hash = hash128(&[&length, logical.components(), &values]);
             Claim { paths_hash: key.paths_hash, values_hash }
@@ -77,7 +78,7 @@ impl Claim {
     }
 }
 
-/// Tells the unique keys of a container apart; it has ten at most.
+/// Distinguishes the unique keys of a container, of which there are at most ten.
 fn paths_hash(paths: &[PropertyPath]) -> u64 {
     let mut names = Vec::new();
     for path in paths {
@@ -100,7 +101,7 @@ fn encode(value: &Value, out: &mut Vec<u8>) {
         Value::Bool(truth) => out.push(1 + u8::from(*truth)),
         Value::Number(number) => {
             out.push(3);
-            // Minus zero is zero.
+            // Minus zero equals zero.
             out.extend_from_slice(&(number.as_f64() + 0.0).to_bits().to_be_bytes());
         }
         Value::String(text) => {

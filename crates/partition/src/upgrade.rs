@@ -1,7 +1,7 @@
-//! Shards that an earlier version wrote, brought to what this one writes.
+//! Format upgrade: rewrites shards that an earlier version wrote to the current format.
 //!
-//! Promise: done before anybody else touches the shard, a chunk at a time, and to the same end if it is stopped and begun
-//! again: the state row says so last.
+//! Invariant: the upgrade runs before any other access to the shard, in chunks, and is idempotent: after an
+//! interruption it starts over, because the state row, which records the new version, is written last.
 //!
 //! ```text
 //! version 1   feed   LSN u64 │ seq u32                  → docnum u64
@@ -21,7 +21,7 @@ use crate::shard_state::ShardState;
 
 const CHUNK: Limit = Limit::rows(1024);
 
-/// Gives every feed row its item's number and effective key.
+/// Rewrites every feed row with its item's docnum and effective key.
 pub async fn feed_rows(store: &AnyStore, committer: &Committer, shard: u64) -> Result<()> {
     tracing::info!(shard, "rewriting the feed rows that an earlier version wrote");
     let snapshot = store.snapshot().await?;
@@ -40,7 +40,7 @@ pub async fn feed_rows(store: &AnyStore, committer: &Committer, shard: u64) -> R
     committer.commit(batch).await
 }
 
-/// Rows that were rewritten before are left as they are.
+/// Rows that were rewritten before an interruption are left as they are.
 async fn rewritten(snapshot: &AnySnapshot, shard: u64, rows: &[Pair]) -> Result<Batch> {
     let former: Vec<&Pair> = rows.iter().filter(|(row, _)| keyspace::decode_feed_v1(row).is_ok()).collect();
     let docs: Vec<Bytes> = former.iter().map(|(_, value)| doc_row(shard, value)).collect::<Result<_>>()?;

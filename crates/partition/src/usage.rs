@@ -1,8 +1,8 @@
-//! What a partition was asked for lately: request units by second and minute, refusals, and the busiest keys.
+//! Usage statistics of a partition: request units by second and minute, throttled requests, and the busiest keys.
 //!
-//! Promise: bounded memory, whatever is asked; counting is a few atomic words per request. Seconds and minutes that are
-//! out of the ring read as idle. Which keys are busiest is a sample of the request units, exact enough to name the key
-//! that is in the way.
+//! Invariant: memory is bounded whatever the load; a request updates a few atomic words. Seconds and minutes that have
+//! left the ring buffer read as idle. The busiest keys are found by sampling the request units, exactly enough to name
+//! a hot key.
 
 mod heavy_hitters;
 
@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use heavy_hitters::SpaceSaving;
 use parking_lot::Mutex;
 
-/// How many seconds, and how many minutes, are remembered.
+/// How many seconds, and how many minutes, are retained.
 const RING: usize = 64;
 const MINUTES_PER_HOUR: u64 = 60;
-/// How many keys are told of.
+/// How many keys are reported.
 pub const KEYS_TOLD: usize = 3;
 
-/// One entry: which second or minute, and a figure.
+/// One ring entry: the second or minute, and its figure.
 ///
 /// ```text
 /// entry   time u28 │ figure u36
@@ -26,7 +26,7 @@ const FIGURE_BITS: u32 = 36;
 const FIGURE_MAX: u64 = (1 << FIGURE_BITS) - 1;
 const TIME_MASK: u64 = (1 << (64 - FIGURE_BITS)) - 1;
 
-/// A share is ten thousand of these.
+/// The whole share, in the unit of the normalized use.
 const PARTS: u64 = 10_000;
 
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub struct Usage {
     requests: AtomicU64,
     refused: AtomicU64,
     seconds: Ring,
-    /// The busiest second's part of the share.
+    /// The busiest second as a part of the share.
     minutes_peak: Ring,
     minutes_refused: Ring,
     keys: Mutex<KeyUse>,
@@ -49,10 +49,10 @@ struct KeyUse {
     previous: SpaceSaving,
 }
 
-/// A logical partition and what it took.
+/// A logical partition and the request units it used.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BusyKey {
-    /// As `PartitionKey::decode_components` reads them.
+    /// Encoded for `PartitionKey::decode_components`.
     pub components: Vec<u8>,
     pub ru: f64,
 }
@@ -85,8 +85,8 @@ impl Usage {
         self.minutes_refused.update(now_ms / 60_000, |count| count + 1);
     }
 
-    /// Every so many request units the key that takes them is noted: a thousandth of the share. A moment when somebody
-    /// else is noting is passed over; it falls on busy keys and quiet ones alike.
+    /// Samples the key that crosses each multiple of a thousandth of the share. A sample is skipped while another
+    /// thread holds the lock, which affects busy and quiet keys alike.
     fn sample(&self, minute: u64, key: &[u8], before: u64, centi: u64, share_centi: u64) {
         let step = (share_centi / 1000).max(1);
         let crossed = (before.saturating_add(centi) / step).saturating_sub(before / step);
@@ -119,7 +119,7 @@ impl Usage {
         self.seconds.at(second) as f64 / 100.0
     }
 
-    /// The busiest second of a minute as a part of the share; 1 is all of it, and more is told as all.
+    /// The busiest second of a minute as a part of the share, capped at 1.
     pub fn normalized(&self, minute: u64) -> f64 {
         self.minutes_peak.at(minute).min(PARTS) as f64 / PARTS as f64
     }
@@ -131,7 +131,7 @@ impl Usage {
         minutes.map(|minute| self.normalized(minute)).fold(0.0, f64::max)
     }
 
-    /// The keys that took most in this minute and the one before, the busiest first.
+    /// The keys that used most in this minute and the one before, the busiest first.
     pub fn busiest_keys(&self, now_ms: u64, count: usize) -> Vec<BusyKey> {
         let mut keys = self.keys.lock();
         keys.turn(now_ms / 60_000);
@@ -156,7 +156,7 @@ impl KeyUse {
     }
 }
 
-/// The last figures, each in the place of its time.
+/// Ring buffer of the latest figures, indexed by time.
 #[derive(Debug)]
 struct Ring([AtomicU64; RING]);
 
@@ -179,7 +179,7 @@ impl Ring {
         };
         let time_bits = (time & TIME_MASK) << FIGURE_BITS;
         let update = |entry| Some(time_bits | next(entry));
-        // The closure always has an answer.
+        // The closure always returns `Some`.
         let was = self.0[place(time)].fetch_update(Ordering::Relaxed, Ordering::Relaxed, update).unwrap_or(0);
         next(was)
     }

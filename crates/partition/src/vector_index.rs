@@ -1,19 +1,19 @@
-//! Sketches of a partition's vectors: kept up behind the writers, asked by readers.
+//! Vector indexes: the ANN indexes of a partition, maintained asynchronously from the feed.
 //!
-//! Promise: a search sees every write that its view sees: what changed since the sketch was last kept up is looked at exactly.
-//! Whatever is found is measured by the vectors that the view has, so nobody is found who is gone, or where it was before.
-//! A sketch that is not there, or too far behind, means that all vectors are looked at; never that one is missed.
+//! Invariant: a search sees every write that its snapshot sees: items that changed after the index's LSN are compared
+//! exactly. All distances are computed from the vectors of the snapshot, so no deleted item and no old vector is
+//! returned. Without an index, or if it lags too far, the search compares all vectors, so none is missed.
 //!
 //! ```text
-//! vector rows ──▶ sketch, up to an LSN ──▶ candidates ┐
-//! feed rows behind that LSN ──▶ items that changed ───┴─▶ their vectors in the view ──▶ distances
+//! vector rows ──▶ ANN index, up to an LSN ──▶ candidates ┐
+//! feed rows after that LSN ──▶ items that changed ───────┴─▶ their vectors in the snapshot ──▶ distances
 //! ```
 //!
-//! Writers know nothing of sketches. `tend` follows the feed on a thread of its own, and leaves the graph in rows from time to
-//! time, so that a restart reads it instead of building it again. When it is called is `engine`'s business.
+//! Writers do no work for the indexes. `maintain` follows the feed on a thread of its own and saves the graph in rows
+//! from time to time, so that a restart loads it instead of building it again. `engine` decides when to call it.
 
-mod persist; // a graph as rows
-mod maintain; // behind the writers
+mod persist; // the graph as rows
+mod maintain; // background maintenance from the feed
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -29,31 +29,31 @@ use crate::index::VectorRule;
 use crate::partition::Partition;
 use crate::snapshot::PartitionSnapshot;
 
-/// With fewer, looking at all of them is quick enough.
+/// With fewer vectors, an exact search is fast enough.
 pub const SKETCHED_ITEMS_MIN: u64 = 1_000;
-/// Candidates held while a node is linked, where the policy does not say.
+/// The search list size while a node is linked, if the policy has none.
 const LIST_DEFAULT: u32 = 100;
-/// Items that changed since, of which more are not looked at one by one.
+/// However small the index, a search compares up to this many changed items exactly.
 const BEHIND_MIN: usize = 1_000;
-/// Items that readers missed, of which more are found out otherwise.
+/// Missing items that readers report; beyond that, `maintain` notices that the index is larger than the partition.
 const MISSING_MAX: usize = 10_000;
 
-/// What a partition has of its vectors in memory, by the number of their rows.
+/// The ANN indexes of a partition, by the path hash of their vector rows.
 #[derive(Default)]
 pub struct VectorIndexes {
     held: RwLock<HashMap<u64, Arc<MaintainedIndex>>>,
-    /// Up to which LSN it is known that there are too few vectors for a sketch.
+    /// The LSN at which there were too few vectors for an ANN index, or too little memory.
     few: Mutex<HashMap<u64, u64>>,
 }
 
 struct MaintainedIndex {
     sketch: RwLock<AnnIndex>,
     function: DistanceFunction,
-    /// It knows every change up to here.
+    /// It includes every change up to this LSN.
     lsn: AtomicU64,
-    /// Where it was when `tend` last came by.
+    /// Its LSN at the end of the last maintenance pass.
     seen_lsn: AtomicU64,
-    /// Items that a search found and that had no vector.
+    /// Items that a search found and that have no vector in its snapshot.
     missing: Mutex<Vec<u64>>,
 }
 
@@ -74,7 +74,7 @@ impl VectorIndexes {
     }
 }
 
-/// What to sketch; `None` of an index that promises to look at every vector.
+/// The configuration of the ANN index; `None` for an index type that searches exactly.
 fn plan(rule: &VectorRule) -> Option<AnnConfig> {
     let list = usize::try_from(rule.search_list_size.unwrap_or(LIST_DEFAULT)).unwrap_or(usize::MAX);
     let list = match rule.index {
@@ -86,7 +86,7 @@ fn plan(rule: &VectorRule) -> Option<AnnConfig> {
 }
 
 impl Partition {
-    /// Whether a search need not look at every vector: there is a sketch, and it is not far behind.
+    /// Whether a search need not compare every vector: there is an ANN index, and it does not lag far.
     pub fn has_sketch(&self, rule: &VectorRule) -> bool {
         self.sketches.get(rule).is_some_and(|held| {
             let behind = self.lsn().saturating_sub(held.lsn.load(Ordering::Acquire));
@@ -98,7 +98,7 @@ impl Partition {
         self.sketches.bytes()
     }
 
-    /// About the nearest `list` items with their distances, in no order; `None` if all have to be looked at.
+    /// Approximately the nearest `list` items with their distances, unordered; `None` if an exact search is needed.
     pub async fn nearest_about(
         &self,
         view: &PartitionSnapshot,
@@ -108,7 +108,7 @@ impl Partition {
         let Some(held) = self.sketches.get(wanted.rule).filter(|held| held.function == wanted.function) else {
             return Ok(None);
         };
-        // Asked before the search: what comes in between is then looked at twice, and not missed.
+        // Read before the search: an item that is indexed in between is then compared twice, and not missed.
         let lsn = held.lsn.load(Ordering::Acquire);
         let (found, known) = {
             let sketch = held.sketch.read();
@@ -129,7 +129,7 @@ impl Partition {
 }
 
 impl MaintainedIndex {
-    /// Whether they are gone is found out by `tend`: the view may be older than they are.
+    /// `maintain` finds out whether they are deleted: the snapshot may be older than the items.
     fn miss(&self, found: &[u64], nears: &[Neighbor]) {
         let there: HashSet<u64> = nears.iter().map(|near| near.docnum).collect();
         let mut missing = self.missing.lock();
@@ -139,7 +139,7 @@ impl MaintainedIndex {
     }
 }
 
-/// So many changes are looked at one by one.
+/// The number of changed items that a search compares exactly; an index that lags further is not used.
 fn behind_max(known: usize) -> usize {
     BEHIND_MIN.max(known / 16)
 }

@@ -1,7 +1,7 @@
-//! One change of one item with what was there before and after: a row of the feed of all versions.
+//! Version row: one change of one item with its before and after images, for the change feed of all versions.
 //!
-//! Promise: rows are written in the same batch as the change, while the container's change feed policy asks for them, and
-//! stay for as long as it says. The latest version of an item is not read from here.
+//! Invariant: while the container's change feed policy asks for versions, a row is written in the same batch as its
+//! change. It is retained for as long as the policy says. The latest version of an item is not read from here.
 //!
 //! ```text
 //! version   epk len u8 │ epk │ kind u8 │ ts_s u32 │ previous len u32 │ previous record │ current record
@@ -15,14 +15,14 @@ use pleiad_model::{Error, Result};
 
 use crate::record::Record;
 
-/// What happened.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum VersionKind {
     Create = 1,
     Replace = 2,
     Delete = 3,
-    /// Deleted because its time to live was over.
+    /// Deleted because its time to live had elapsed.
     Expire = 4,
 }
 
@@ -36,7 +36,7 @@ pub struct ItemVersion {
 }
 
 impl ItemVersion {
-    /// How many bytes of items it shows.
+    /// The size of both images, in bytes.
     pub fn bytes(&self) -> usize {
         self.previous.iter().chain(&self.current).map(|record| record.body().len()).sum()
     }
@@ -64,7 +64,7 @@ impl ItemVersion {
     }
 }
 
-/// A row's value; one of the records is there.
+/// The value of a row; at least one of the records is given.
 pub fn encode(kind: VersionKind, ts_s: u32, previous: Option<&Record>, current: Option<&Record>) -> Vec<u8> {
     let bytes = |record: Option<&Record>| record.map_or(Bytes::new(), |record| record.bytes().clone());
     let epk = previous.or(current).map(|record| record.epk.as_bytes()).unwrap_or_default();
@@ -80,12 +80,12 @@ pub fn encode(kind: VersionKind, ts_s: u32, previous: Option<&Record>, current: 
     out
 }
 
-/// Where in the hash space the change happened.
+/// The effective key of the changed item.
 pub fn epk_of(row: &[u8]) -> Result<&[u8]> {
     split(row).map(|parts| parts.epk).ok_or_else(corrupt)
 }
 
-/// When it happened.
+/// The time of the change.
 pub fn ts_s_of(row: &[u8]) -> Result<u32> {
     split(row).map(|parts| parts.ts_s).ok_or_else(corrupt)
 }

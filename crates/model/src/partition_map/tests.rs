@@ -71,7 +71,7 @@ proptest! {
     }
 }
 
-/// The map after its `n`th range was cut in the middle of a key's place.
+/// The map after a split of its `n`th range at an effective key.
 fn split(map: &PartitionMap, n: usize, at: EffectiveKey) -> PartitionMap {
     let parent = &map.ranges()[n];
     let keys = [
@@ -106,7 +106,7 @@ fn what_a_range_covered_is_known_after_it_has_gone() {
         let only = many.ranges()[0].clone();
         many = many.replaced(&[only.id], &[PartitionKeyRange { id: only.id + 1, ..only }]).unwrap();
     }
-    assert_eq!((many.keys_of(0), many.keys_of(1)), (None, Some(&EpkRange::FULL)), "not for ever");
+    assert_eq!((many.keys_of(0), many.keys_of(1)), (None, Some(&EpkRange::FULL)), "old former ranges are dropped");
 }
 
 #[test]
@@ -147,27 +147,27 @@ fn a_range_names_its_latest_ancestors_and_not_all_that_ever_were() {
         now = then.again(&split(&now, 0, epk("a")));
     }
     let only = &now.ranges()[0];
-    assert_eq!((only.parents.len(), only.parents.last()), (FORMER_MAX, Some(&(only.id - 1))), "the newest stay");
+    assert_eq!((only.parents.len(), only.parents.last()), (FORMER_MAX, Some(&(only.id - 1))), "newest ancestors stay");
     assert_eq!(now.next_id(), only.id + 1);
     assert_eq!(then.after_all(2, 5000).ranges()[0].parents.len(), FORMER_MAX);
 }
 
-/// Its container was dropped, and nobody remembers how it was divided last.
+/// Its container was deleted, and the last map is unknown.
 #[test]
 fn a_map_comes_back_as_the_child_of_every_id_that_may_have_been() {
     let then = map(2);
     let known = split(&then, 0, EffectiveKey::parse("0001").unwrap());
-    assert_eq!(then.after_all(1, 2), then, "nothing came of it since");
+    assert_eq!(then.after_all(1, 2), then, "no newer map exists");
     let again = then.after_all(known.epoch, known.next_id());
     assert!(again.epoch > known.epoch);
     assert_eq!(again.ranges().iter().map(|range| range.id).collect::<Vec<_>>(), [4, 5]);
     for range in again.ranges() {
         assert_eq!((range.parents.as_slice(), range.since), (&[0, 1, 2, 3][..], again.epoch));
     }
-    assert_eq!(again.keys_of(0), Some(&then.ranges()[0].keys), "what is known of those before stays known");
+    assert_eq!(again.keys_of(0), Some(&then.ranges()[0].keys), "the keys of former ranges stay known");
 }
 
-/// A map after splits at the places of some keys.
+/// A map after splits at some keys.
 fn splits(map: &PartitionMap, keys: &[String]) -> PartitionMap {
     keys.iter().fold(map.clone(), |map, key| {
         let at = epk(key);
@@ -179,7 +179,7 @@ fn splits(map: &PartitionMap, keys: &[String]) -> PartitionMap {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Clients know `now`: the earlier map comes back as if it were split and merged from that.
+    /// Clients know `now`: the earlier map is restored as if it were split and merged from it.
     #[test]
     fn an_earlier_map_comes_back_under_ids_that_nobody_knows(
         count in 1u32..4,
@@ -192,7 +192,7 @@ proptest! {
         let places = |map: &PartitionMap| -> Vec<(EpkRange, u64, u32)> {
             map.ranges().iter().map(|range| (range.keys.clone(), range.shard, range.prefix)).collect()
         };
-        prop_assert_eq!(places(&again), places(&then), "the rows are where they were");
+        prop_assert_eq!(places(&again), places(&then), "the shards are unchanged");
         if now == then {
             prop_assert_eq!(again, then);
             return Ok(());

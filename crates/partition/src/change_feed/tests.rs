@@ -23,7 +23,7 @@ fn by(items: usize) -> PageLimit {
     PageLimit { items, bytes: WIDE }
 }
 
-/// The newest change of each item: its LSN, and whose it is.
+/// The LSN of the newest change of each item, by partition key and id.
 #[derive(Default)]
 struct Model {
     lsns: BTreeMap<(String, String), u64>,
@@ -58,7 +58,7 @@ fn lsns(page: &LatestPage) -> Vec<u64> {
     page.records.iter().map(|record| record.lsn).collect()
 }
 
-/// Readers of every kind, each going on where it stopped, while items are written and deleted between their pages.
+/// Readers of every scope, each continuing where it stopped, while items are written and deleted between their pages.
 #[tokio::test]
 async fn every_change_since_a_position_comes_once_in_order_at_its_newest() {
     let (partition, schema) = (open(&memory()).await, schema(&["/pk"]));
@@ -82,7 +82,7 @@ async fn every_change_since_a_position_comes_once_in_order_at_its_newest() {
         assert_eq!(lsns(&page), want[..want.len().min(items)]);
         match want.get(items) {
             Some(next) => assert_eq!(page.lsn, next - 1, "everything before the next change has been seen"),
-            None => assert_eq!(page.lsn, model.lsn, "nothing is left"),
+            None => assert_eq!(page.lsn, model.lsn, "no change is left"),
         }
         readers[at].after = page.lsn;
     }
@@ -103,7 +103,7 @@ async fn a_page_holds_as_many_bytes_as_asked_and_one_item_at_least() {
     }
 }
 
-/// A store with changes as transactions and merges leave them: several with one LSN.
+/// A partition with changes as transactions and merges leave them: several with one LSN.
 async fn merged(changes: &[(u64, u16, u64, u32)]) -> Partition {
     let store: Arc<AnyStore> = memory();
     let mut batch = Batch::default();
@@ -162,7 +162,7 @@ async fn a_reader_begins_at_a_time() {
         let want: Vec<u64> = changes.iter().filter(|change| change.3 >= since_s).map(|change| change.0).collect();
         assert_eq!(lsns(&page), want, "since {since_s}");
     }
-    assert_eq!(partition.lsn_at(FeedStart::Time(3061)).await.unwrap(), 6, "what is long past is not read again");
+    assert_eq!(partition.lsn_at(FeedStart::Time(3061)).await.unwrap(), 6, "changes long before the start are not read");
     assert_eq!(partition.lsn_at(FeedStart::Now).await.unwrap(), 6);
 }
 
@@ -173,7 +173,7 @@ async fn a_position_ahead_of_the_partition_stays() {
     assert_eq!((lsns(&page), page.lsn), (vec![], 99));
 }
 
-/// A small page is no reason to look for the changes of one key a few rows at a time.
+/// Even for a small page, the search for the rare changes of one key does not read a few rows at a time.
 #[tokio::test]
 async fn what_is_rare_is_found_in_few_reads() {
     let script = FaultPlan::default();

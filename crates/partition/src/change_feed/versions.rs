@@ -1,7 +1,7 @@
-//! All versions: every change behind an LSN with its images, and an end to them after their time.
+//! Change feed, all versions: every change after an LSN with its images, and the trimming of old versions.
 //!
-//! Promise: a reader gets every version behind its position or hears that some are gone, never a part without a word.
-//! The shard's state says from which LSN on they are complete.
+//! Guarantees: a reader gets every version after its position, or an error if some of them were removed; never an
+//! incomplete list. The retention watermark in the shard's state is the LSN after which versions are complete.
 
 use bytes::Bytes;
 use pleiad_model::partition_key::EffectiveKey;
@@ -15,26 +15,26 @@ use crate::shard_state::ShardState;
 use crate::snapshot::PartitionSnapshot;
 use crate::version_row::{ItemVersion, epk_of, ts_s_of};
 
-/// Read, or removed, at once.
+/// Versions per read, or per removal.
 const CHUNK: Limit = Limit { rows: 1_024, bytes: 4 << 20 };
 
 #[derive(Debug, Default)]
 pub struct VersionPage {
     pub versions: Vec<ItemVersion>,
-    /// Nothing up to here is left to see.
+    /// The page is complete up to this LSN: the next one starts after it.
     pub lsn: u64,
 }
 
 impl Partition {
-    /// The versions behind an LSN: those of one transaction at least, if there is one.
+    /// The versions after an LSN: at least those of one transaction, if there is one.
     pub async fn versions(&self, asked: &ChangeQuery, quota: PageLimit) -> Result<VersionPage> {
         let view = self.view().await?;
         check_kept(&view, asked)?;
         self.read_versions(&view, asked, quota).await
     }
 
-    /// The same for whoever sees to it that none behind its position is removed, also where a merge has brought together partitions
-    /// of which one began to keep them later.
+    /// The same for a caller that itself prevents the removal of versions after its position. It does not check the
+    /// retention watermark, which can be later after a merge with a partition that began to retain versions later.
     pub async fn kept_versions(&self, asked: &ChangeQuery, quota: PageLimit) -> Result<VersionPage> {
         self.read_versions(&self.view().await?, asked, quota).await
     }
@@ -70,12 +70,12 @@ impl Partition {
         Ok(page)
     }
 
-    /// Forgets that versions were ever kept. All of them have been removed, and no more are written.
+    /// Clears the retention watermark. All versions have been removed, and no more are written.
     pub async fn forget_versions(&self) -> Result<()> {
         self.commit_state(|shard, _| shard.versions_from = None).await
     }
 
-    /// Removes some of the versions that are older than this, up to an LSN; says whether there may be more of them.
+    /// Removes a chunk of the versions before this time, up to an LSN. Returns true if there may be more of them.
     pub async fn trim_versions(&self, before_s: u32, up_to: u64) -> Result<bool> {
         let from = keyspace::versions_from(self.range.shard, 0).0;
         let (rows, more) = self.view().await?.version_rows(&from, CHUNK).await?;
@@ -97,7 +97,8 @@ impl Partition {
     }
 }
 
-/// The last LSN all of whose versions are among the first `old`. A transaction that fills a chunk goes at once.
+/// The last LSN all of whose versions are among the first `old`. A transaction that fills a whole chunk is removed
+/// whole.
 fn end_of(rows: &[(Bytes, Bytes)], old: usize, more: bool) -> Result<Option<u64>> {
     let lsn_at =
         |at: usize| rows.get(at).map(|(row, _)| keyspace::decode_version(row).map(|(lsn, ..)| lsn)).transpose();

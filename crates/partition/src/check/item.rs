@@ -1,4 +1,4 @@
-//! An item as the check sees it: its record, and from its body everything else anew.
+//! An item as the check sees it: its record, and everything else computed again from its body.
 
 use std::fmt;
 
@@ -18,10 +18,10 @@ use crate::unique::Claim;
 use pleiad_model::partition_map::PartitionKeyRange;
 
 pub struct CheckedItem {
-    /// By its row; the record says it too.
+    /// From the key of its row; the record has it, too.
     pub docnum: u64,
     pub record: Record,
-    /// By its body.
+    /// From its body.
     pub key: ItemKey,
     pub terms: StoredTerms,
     pub claims: Vec<Claim>,
@@ -39,7 +39,7 @@ impl CheckedItem {
         Ok(CheckedItem { docnum, record, key, terms, claims })
     }
 
-    /// What the record says that its row, its body or its partition does not.
+    /// Contradictions between the record and its row, its body or its partition.
     pub fn faults(&self, range: &PartitionKeyRange) -> Vec<&'static str> {
         let record = &self.record;
         let faults = [
@@ -51,7 +51,7 @@ impl CheckedItem {
         faults.into_iter().filter_map(|(is, fault)| is.then_some(fault)).collect()
     }
 
-    /// Every row that must exist because of this item, its own aside.
+    /// Every row that must exist because of this item, except its own.
     pub fn rows(&self, shard: u64) -> Vec<Pair> {
         let (record, epk) = (&self.record, self.record.epk.as_bytes());
         let mut rows = Vec::with_capacity(3 + self.claims.len() + self.terms.certain().len());
@@ -64,13 +64,13 @@ impl CheckedItem {
         rows
     }
 
-    /// Is this one of the item's rows, or one that it may have while the index is being changed?
+    /// Whether this is one of the item's rows, or one that it can have during an index transformation.
     pub fn may_have(&self, shard: u64, row: &[u8]) -> bool {
         self.rows(shard).iter().any(|(own, _)| own == row)
             || self.terms.possible.iter().any(|term| term.row(shard, self.docnum) == row)
     }
 
-    /// As what goes, or comes: a copy does one or the other.
+    /// As the version that a copy removes (`as_old`) or adds (`as_new`).
     pub fn as_old(&self) -> OldVersion<'_> {
         OldVersion { key: &self.key, record: &self.record, terms: &self.terms, claims: &self.claims }
     }

@@ -1,7 +1,7 @@
-//! What each logical partition weighs, added up again.
+//! Check of the key rows: adds up the size of each logical partition again.
 //!
-//! `member` and `key` rows are both in the order of effective keys, so the sums of one effective key are all that is
-//! ever held: usually one logical partition's, more only where hashes collide.
+//! `member` and `key` rows are both in the order of effective keys, so only the sums of one effective key are held in
+//! memory: usually those of one logical partition, more only if hashes collide.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ impl Check<'_> {
                 }
                 let group = group.get_or_insert_with(|| KeyGroup { epk, sums: BTreeMap::new() });
                 let doc_row = keyspace::doc(self.range.shard, docnum);
-                // What is missing or does not decode was told of already.
+                // An item that is missing or does not decode is reported already.
                 if let Some(Ok(item)) = doc.map(|bytes| CheckedItem::read(self.schema, &doc_row, bytes)) {
                     group.add(self.range.shard, &item);
                 }
@@ -80,7 +80,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Those at an effective key that has items were met before; the others show in the count.
+    /// Key rows at an effective key with items were compared before; the others make the count differ.
     async fn keys_without_items(&mut self) -> Result<()> {
         if self.count(Tag::Key).await? == self.report.keys {
             return Ok(());

@@ -1,4 +1,4 @@
-//! A sound shard has no problems; every row that is taken away, added or changed makes one.
+//! A consistent shard has no problems; every row that is deleted, added or changed causes one.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ impl World {
         World { store, partition, schema: schema() }
     }
 
-    /// Three logical partitions; every kind of write has happened.
+    /// Three logical partitions that have seen every kind of write.
     fn lived_in() -> World {
         let world = World::empty();
         for n in 0..40 {
@@ -86,7 +86,7 @@ impl World {
     #[track_caller]
     fn check_finds(&self, says: &str) {
         let problems = self.check().problems;
-        assert!(problems.told.iter().any(|told| told.contains(says)), "{says:?} is not told: {:?}", problems.told);
+        assert!(problems.told.iter().any(|told| told.contains(says)), "{says:?} is not reported: {:?}", problems.told);
     }
 }
 
@@ -118,7 +118,7 @@ fn no_row_can_go_unnoticed() {
     let world = World::lived_in();
     for (row, value) in world.rows() {
         world.delete(&row);
-        assert_ne!(world.check().problems.count, 0, "the row {} went unnoticed", hex(&row));
+        assert_ne!(world.check().problems.count, 0, "the deletion of row {} was not reported", hex(&row));
         world.put(&row, &value);
     }
     assert_eq!(world.check().problems, Problems::default());
@@ -130,12 +130,12 @@ fn no_row_that_points_or_counts_can_change_unnoticed() {
     for (row, value) in world.rows().into_iter().filter(|(row, _)| tag_of(row) != Some(Tag::Doc as u8)) {
         let changed = value.split_last().map_or(vec![1], |(last, rest)| [rest, &[last ^ 1]].concat());
         world.put(&row, &changed);
-        assert_ne!(world.check().problems.count, 0, "the row {} changed unnoticed", hex(&row));
+        assert_ne!(world.check().problems.count, 0, "the change of row {} was not reported", hex(&row));
         world.put(&row, &value);
     }
 }
 
-/// While the index is being changed: what both policies ask for must be there, what neither asks for must not.
+/// During an index transformation, rows that both policies produce must exist, and rows that neither produces must not.
 #[test]
 fn on_the_way_to_another_policy_rows_of_both_are_sound_and_others_are_not() {
     let new = r#"{"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/deep/*"}],
@@ -147,7 +147,7 @@ fn on_the_way_to_another_policy_rows_of_both_are_sound_and_others_are_not() {
     let index = world.rows().into_iter().filter(|(row, _)| tag_of(row) == Some(Tag::Index as u8));
     let of = |name| index.clone().find(|(row, _)| keyspace::decode_index(row).unwrap().0 == path(name)).unwrap().0;
     world.delete(&of("deep"));
-    assert_eq!(world.check().problems, Problems::default(), "only the old policy asks for it");
+    assert_eq!(world.check().problems, Problems::default(), "only the old policy produces it");
     let both = of("n");
     let (_, value, docnum) = keyspace::decode_index(&both).unwrap();
     world.put(&keyspace::index(SHARD, path("z"), value, docnum), &[]);

@@ -1,11 +1,11 @@
-//! A keyspace, a chunk at a time: never more than `CHUNK` and one row are held.
+//! Keyspace cursor: reads a keyspace in chunks and never holds more than `CHUNK` and one row.
 
 use bytes::Bytes;
 use pleiad_model::Result;
 use pleiad_storage::store::Pair;
 use pleiad_storage::{AnySnapshot, Direction, Limit, Snapshot, keyspace};
 
-/// Whoever reads the items that 32 rows point at holds 64 MB if they are of the largest.
+/// The items that 32 rows point at take 64 MB of memory if they have the maximum size.
 const CHUNK: Limit = Limit { rows: 32, bytes: 1 << 20 };
 
 pub struct KeyspaceCursor {
@@ -17,7 +17,7 @@ impl KeyspaceCursor {
         KeyspaceCursor { rest: Some(range) }
     }
 
-    /// `None` behind the last row.
+    /// `None` after the last row.
     pub async fn next(&mut self, snapshot: &AnySnapshot) -> Result<Option<Vec<Pair>>> {
         let Some((from, to)) = self.rest.take() else { return Ok(None) };
         let chunk = snapshot.scan(&from, &to, Direction::Forward, CHUNK).await?;

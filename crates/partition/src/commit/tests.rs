@@ -1,5 +1,5 @@
-//! What writers are promised by the committer, with the committer held still at a gate where
-//! the order of things matters. How many batches a store was given is told by the one that fails.
+//! The committer's guarantees to writers. A gate pauses the committer where the order of events matters. The number of
+//! batches that reach the store is shown by the one that is made to fail.
 
 use super::*;
 use crate::testing::{Gate, LATER, memory};
@@ -21,7 +21,7 @@ fn put(committer: &Committer, key: &str, value: &str) -> Outcome {
     enqueue(committer, batch)
 }
 
-/// What is refused at the door is told like what fails behind it.
+/// An entry that is rejected immediately is reported like one that fails later.
 fn enqueue(committer: &Committer, batch: Batch) -> Outcome {
     let (done, outcome) = oneshot::channel();
     match committer.enqueue(CommitEntry { batch, state: None, owner: None, done }) {
@@ -100,7 +100,7 @@ async fn owners_hear_before_writers_and_in_order() {
 #[tokio::test]
 async fn what_waits_becomes_one_batch() {
     let (committer, store, script) = faulty(SyncPolicy::Synced);
-    script.fail(FaultPoint::Commit, 2); // the gate's, the waiting ones', and then this
+    script.fail(FaultPoint::Commit, 2); // after the gate's batch and the queued entries' batch
     let gate = Gate::close(&committer);
     let waiting: Vec<Outcome> = (0..50).map(|n| put(&committer, &n.to_string(), "")).collect();
     drop(gate);
@@ -158,9 +158,9 @@ async fn a_failed_commit_fails_everything_behind_it_and_after_it() {
     for outcome in outcomes {
         assert_eq!(kind(outcome).await, Some(Kind::Unavailable));
     }
-    script.restart(); // even if the store would take writes again, there is a gap
+    script.restart(); // even if the store would accept writes again, there is a gap
     assert_eq!(kind(put(&committer, "after", "")).await, Some(Kind::Unavailable));
-    assert_eq!(all(&store).await, [("before".into(), String::new())], "reads go on");
+    assert_eq!(all(&store).await, [("before".into(), String::new())], "reads continue");
 }
 
 #[tokio::test]
@@ -187,12 +187,12 @@ async fn stopping_finishes_what_is_queued_and_takes_no_more() {
     drop(gate);
     for stop in stops {
         stop.await.unwrap();
-        assert_eq!(all(&store).await.len(), 3000, "each of those who stop waits for the end");
+        assert_eq!(all(&store).await.len(), 3000, "every call of stop waits for the end");
     }
     for outcome in queued {
         assert_eq!(kind(outcome).await, None);
     }
-    committer.stop().await; // once more does no harm
+    committer.stop().await; // a second stop has no effect
 }
 
 #[tokio::test]
@@ -222,7 +222,7 @@ async fn stopping_syncs_what_was_only_written() {
     assert_eq!(kind(put(&committer, "key", "")).await, None);
     script.fail(FaultPoint::Sync, 0);
     committer.stop().await;
-    assert!(committer.hold.shared.queue.lock().failed.is_some(), "the scripted sync was not asked for");
+    assert!(committer.hold.shared.queue.lock().failed.is_some(), "the sync that should fail was not called");
 }
 
 #[tokio::test]
@@ -249,7 +249,7 @@ async fn nobody_waits_for_a_committer_that_panicked() {
     struct Broken;
     impl Publish for Broken {
         fn published(&self, _: u64) {
-            panic!("as planned: a bug below the committer");
+            panic!("planned panic: a bug below the committer");
         }
     }
     let committer = Committer::start(memory(), SyncPolicy::Synced).unwrap();

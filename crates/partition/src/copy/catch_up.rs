@@ -1,9 +1,9 @@
-//! What changed in the parents since they were copied, done to the children as well.
+//! Catch-up: applies the changes of the parents since the bulk copy to the children.
 //!
-//! The log says which items changed, not how: each is read in the parents' newest snapshot and in its child, and the child's rows
-//! are brought to the parent's. So it does not matter what was done before, and a round that a crash cut short is
-//! repeated. Within a round all rows of old versions go before any of a new one comes: an id may have gone from one
-//! item to another.
+//! The log names the items that changed, not how: each item is read in the parents' newest snapshot and in its child,
+//! and the child's rows are made equal to the parent's. This is idempotent, so a round that a crash interrupted is
+//! repeated. Within a round all rows of old versions are removed before any row of a new one is added: an id may have
+//! moved from one item to another.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,27 +21,27 @@ use crate::version_row::epk_of;
 
 const LOG_CHUNK: Limit = Limit::rows(4096);
 const VERSIONS_CHUNK: Limit = Limit { rows: 4096, bytes: 1 << 20 };
-/// Items looked at together: of the largest, 128 MB.
+/// Items compared together: at most 128 MB with the largest items.
 const ITEMS_AT_ONCE: usize = 32;
-/// Commits stay small, so that writers of other partitions need not wait for them.
+/// Commits stay small, so that writers of other partitions do not wait long for them.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// One round, but for the last of its rows.
+/// One round, committed except for its last batch.
 pub struct CatchUpRound {
-    /// How many changes it followed.
+    /// Number of logged changes applied.
     pub changes: u64,
-    /// What is still to be written.
+    /// The rows still to be committed.
     pub batch: Batch,
 }
 
-/// Items of one parent that changed and that one child gets.
+/// The changed items of one parent that belong to one child.
 struct Touched {
     parent_shard: u64,
     child: usize,
     docnums: DocnumBitmap,
 }
 
-/// Before and after, of one item.
+/// The old (child) and new (parent) version of one item.
 struct ItemDelta {
     old: Option<CheckedItem>,
     new: Option<CheckedItem>,
@@ -49,14 +49,14 @@ struct ItemDelta {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CatchUpPass {
-    /// Old versions go, and keys get their counts.
+    /// Removes old versions, and copies the key statistics.
     Remove,
-    /// New versions come.
+    /// Adds new versions.
     Insert,
 }
 
 impl Copy {
-    /// Follows the parents' changes up to now. What is left in the round's batch is to be committed before the next.
+    /// Applies the parents' changes up to now. The caller commits the round's batch before the next round.
     pub async fn catch_up(&mut self, watch: OnCopyProgress<'_>) -> Result<CatchUpRound> {
         let snapshot = self.store.snapshot().await?;
         let mut round = CatchUpRound { changes: 0, batch: Batch::new() };
@@ -74,7 +74,7 @@ impl Copy {
         Ok(round)
     }
 
-    /// Versions are never changed: those that came since are taken as they are.
+    /// Version rows never change: the new ones are copied as they are.
     async fn copy_versions(&self, snapshot: &AnySnapshot, batch: &mut Batch) -> Result<()> {
         for (parent, seen) in self.parents.iter().zip(&self.seen_lsn) {
             let (mut from, to) = keyspace::versions_from(parent.range.shard, seen + 1);
@@ -150,8 +150,9 @@ impl Copy {
         }
     }
 
-    /// Items whose child is not what the parent is. A new version that waits in the batch is found to differ once more, and
-    /// put once more in the other pass; no version is counted twice, since each pass does one side.
+    /// Items whose row in the child differs from the parent's. A new version that is only in the batch so far is found
+    /// to differ again and put again in the other pass; no version is counted twice, because each pass handles one
+    /// side.
     async fn differing(&self, snapshot: &AnySnapshot, touched: &Touched, docnums: &[u64]) -> Result<Vec<ItemDelta>> {
         let Some(child) = self.children.get(touched.child) else { return Ok(Vec::new()) };
         let rows = |shard| -> Vec<Bytes> { docnums.iter().map(|&docnum| keyspace::doc(shard, docnum)).collect() };
@@ -190,7 +191,7 @@ impl Copy {
         batch.append(&mut changes.batch);
     }
 
-    /// What each key weighs is taken over, not added up.
+    /// Copies the statistics rows of the affected keys from the parent instead of recomputing them.
     async fn count_keys(
         &self,
         snapshot: &AnySnapshot,
@@ -217,7 +218,7 @@ impl Copy {
     }
 }
 
-/// The rows of all keys at one effective key, without their shard.
+/// The statistics rows of all keys with one effective key, without their shard prefix.
 async fn key_rows(snapshot: &AnySnapshot, shard: u64, epk: &[u8]) -> Result<BTreeMap<Bytes, Bytes>> {
     let (from, to) = keyspace::epk_exact(shard, Tag::Key, epk);
     let chunk = snapshot.scan(&from, &to, Direction::Forward, Limit::NONE).await?;

@@ -1,5 +1,5 @@
-//! Sets of item numbers: a bit each, because numbers are given one after the other. Fifty million items take six
-//! megabytes; where most numbers have gone, half a kilobyte for each that is left at worst.
+//! Sparse bitmap of docnums: one bit per docnum, because docnums are assigned consecutively. Fifty million items take
+//! six megabytes; where most items have been deleted, each remaining one takes half a kilobyte at worst.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ impl DocnumBitmap {
         self.blocks.get(&(docnum / BLOCK_BITS)).and_then(|block| block.get(word)).is_some_and(|word| word & bit != 0)
     }
 
-    /// In order.
+    /// In ascending order.
     pub fn iter(&self) -> impl Iterator<Item = u64> {
         self.blocks.iter().flat_map(|(at, block)| {
             let words = (0..).zip(block.iter());

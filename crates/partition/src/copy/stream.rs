@@ -1,8 +1,8 @@
-//! All rows of the parents, keyspace by keyspace, into the children.
+//! Bulk copy: streams all rows of the parents, keyspace by keyspace, into the children.
 //!
-//! Rows come in the order of their keys and go on in it, so that a child's can be ingested: of several parents the one
-//! with the smallest key is next. Items come first and tell where their numbers belong; index rows, which know only the number,
-//! come last.
+//! Rows are read and written in key order, so that they can be ingested into a child: a k-way merge takes the smallest
+//! key of all parents next. Item rows come first and determine the child of each docnum; index rows, which contain only
+//! the docnum, come last.
 
 use pleiad_model::Result;
 use pleiad_storage::keyspace::{self, RowPlacement, Tag};
@@ -16,7 +16,7 @@ use crate::shard_state::ShardState;
 use crate::version_row::epk_of;
 
 const CHUNK: Limit = Limit { rows: 4096, bytes: 1 << 20 };
-/// What is held of each child before it becomes a file.
+/// Bytes buffered for each child before they are ingested as a file.
 const INGEST_BYTES: usize = 16 << 20;
 
 impl Copy {
@@ -65,13 +65,13 @@ impl Copy {
     }
 }
 
-/// Up to where a snapshot knows a shard's history.
+/// The LSN of a shard in a snapshot.
 pub async fn lsn_in(snapshot: &AnySnapshot, shard: u64) -> Result<u64> {
     let row = snapshot.get_many(&[keyspace::state(shard)]).await?.pop().flatten();
     Ok(row.as_deref().map(ShardState::decode).transpose()?.unwrap_or_default().lsn)
 }
 
-/// Rows on their way into one child.
+/// Collects the rows of one child.
 struct Sink {
     shard: u64,
     batch: Batch,
@@ -85,7 +85,7 @@ impl Sink {
         Sink { shard, batch, docnums, state }
     }
 
-    /// Tells how many index rows will come of it.
+    /// Returns the number of index rows that will follow for this row.
     fn take(&mut self, tag: Tag, (key, value): &Pair) -> Result<u64> {
         self.batch.put(keyspace::moved(key, self.shard), value);
         if tag != Tag::Doc {
@@ -107,7 +107,7 @@ impl Sink {
     }
 }
 
-/// One keyspace of several shards as if it were one shard's.
+/// Merges one keyspace of several shards into one ordered stream.
 struct Merged {
     sources: Vec<MergeInput>,
 }
@@ -123,7 +123,7 @@ impl Merged {
         Merged { sources: ranges.map(source).collect() }
     }
 
-    /// The next rows, as many as can be told without asking again.
+    /// The next rows, as many as can be ordered without reading from the store again.
     async fn next(&mut self, snapshot: &AnySnapshot) -> Result<Option<Vec<Pair>>> {
         for source in &mut self.sources {
             source.fill(snapshot).await?;
@@ -138,7 +138,7 @@ impl Merged {
     }
 }
 
-/// Until one of them has no more at hand: the next smallest may be its.
+/// Stops when one input has no buffered rows left: the next smallest row may be its.
 fn smallest_first(sources: &mut [MergeInput]) -> Vec<Pair> {
     let mut rows = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! Copies made while others write hold what their parents held at the fence, row by row.
+//! Copies that are made during concurrent writes equal their parents at the fence, row by row.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +33,7 @@ fn range(shard: u64, keys: EpkRange) -> PartitionKeyRange {
     PartitionKeyRange { id, shard, prefix: id, keys, parents: vec![], since: 1 }
 }
 
-/// Writers, each with chances of its own, until the fence stops them.
+/// Concurrent writers, each with its own seed, until the fence stops them.
 struct Storm {
     stop: Arc<AtomicBool>,
     tasks: Vec<tokio::task::JoinHandle<u64>>,
@@ -99,7 +99,7 @@ impl World {
         self.committer.commit(batch).await.unwrap();
     }
 
-    /// Every step, some of them begun and given up before.
+    /// Runs every step of a copy; some are first started and aborted.
     async fn copied(
         &self,
         parents: &[Arc<Partition>],
@@ -142,7 +142,7 @@ impl World {
         opened
     }
 
-    /// The rows of all items in a stretch, without their shard.
+    /// The rows of all items in a key range, without their shard prefix.
     async fn rows_in(&self, partitions: &[Arc<Partition>], keys: &EpkRange) -> BTreeMap<Bytes, Bytes> {
         let mut found = BTreeMap::new();
         for partition in partitions {
@@ -192,7 +192,7 @@ fn failing_after(left: &mut u64) -> impl FnMut(&CopyFigures) -> Result<()> + Sen
     }
 }
 
-/// Bytes are what a copy takes its time for, and large items come before their small index rows.
+/// A copy spends its time on bytes, and large items are copied before their small index rows.
 #[tokio::test]
 async fn a_copy_tells_how_far_it_is_in_bytes() {
     let world = World { schema: Arc::new(schema(&["/pk"])), ..World::new(memory()) };
@@ -213,7 +213,7 @@ async fn a_copy_tells_how_far_it_is_in_bytes() {
     assert!(told.len() > 3);
     for figures in told {
         let (says, is) = (figures.percent(), figures.bytes * 100 / total);
-        assert!(says.abs_diff(is) <= 20, "says {says} at {is}");
+        assert!(says.abs_diff(is) <= 20, "reported {says} percent at {is} percent");
     }
 }
 
@@ -234,7 +234,7 @@ async fn examine(store: Arc<AnyStore>, seed: u64, live: bool) {
     calm(storm).await;
     world.check(&parent, &children).await;
 
-    // Both halves go on by themselves, then come together.
+    // Both halves accept writes of their own, then they are merged.
     world.writes(&children, seed + 1, 100).await;
     let storm = live.then(|| world.storm(&children, seed + 2));
     let merged = world.copied(&children, &[range(20, EpkRange::FULL)], &mut dice).await;
@@ -273,7 +273,7 @@ async fn copies_on_disk_are_as_good_as_in_memory() {
 async fn s46_the_middle_halves_the_bytes_and_cuts_no_key() {
     let world = World::new(memory());
     let partition = world.open(&range(7, EpkRange::FULL)).await;
-    assert_eq!(partition.middle().await.unwrap(), None, "nothing to halve");
+    assert_eq!(partition.middle().await.unwrap(), None, "nothing to split");
     for n in 0..400 {
         let draft = draft(&world.schema, &n.to_string(), item(&format!("p{}", n % 200), &n.to_string(), n));
         partition.write(&world.schema, Verb::Create, &draft, &Precondition::None, 7).await.unwrap();
@@ -295,7 +295,7 @@ async fn one_key_has_no_middle() {
     assert_eq!(partition.middle().await.unwrap(), None);
 }
 
-/// A job that is given up late must not take the log from the one that came after it.
+/// A job that is aborted late must not end the log of the job after it.
 #[tokio::test]
 async fn only_its_own_job_ends_a_log() {
     let world = World::new(memory());
@@ -318,14 +318,14 @@ impl World {
         at.write(schema, Verb::Create, &draft, &Precondition::None, 7).await.unwrap();
     }
 
-    /// A partition key value in a stretch.
+    /// A partition key value in a key range.
     fn key_in(&self, keys: &EpkRange) -> String {
         let lies_there = |pk: &String| keys.contains(&key(&self.schema, pk, "").logical.epk);
         (0..).map(|n| format!("p{n}")).find(lies_there).unwrap()
     }
 }
 
-/// How many versions of some keys lie behind a position, if none is missing.
+/// The number of versions of a key range after an LSN; an error if some are no longer retained.
 async fn versions(partitions: &[Arc<Partition>], keys: &EpkRange, after: u64) -> Result<usize> {
     let at = partitions.iter().find(|partition| partition.range.keys.contains(&keys.min)).unwrap();
     let (scope, expiry) = (KeyScope::Keys(keys.clone()), Expiry::new(None, 7));
@@ -334,8 +334,8 @@ async fn versions(partitions: &[Arc<Partition>], keys: &EpkRange, after: u64) ->
     Ok(page.versions.len())
 }
 
-/// One parent has a long history, most of it from before versions were kept. Readers who have seen all of theirs go on, also
-/// where nothing was written since.
+/// One parent has many LSNs, most of them from before versions were retained. Readers that have read all versions of
+/// their own parent can continue after the merge, even if nothing was written since.
 #[tokio::test]
 async fn a_merge_asks_readers_of_all_versions_for_their_own_history_only() {
     for written_since in [true, false] {

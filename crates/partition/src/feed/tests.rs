@@ -1,4 +1,4 @@
-//! Pages of one partition against the list they were cut from.
+//! Pages of one partition against the list of its items.
 
 use super::*;
 use crate::partition::{Precondition, Verb};
@@ -9,7 +9,7 @@ use pleiad_model::{Object, Value};
 
 const WIDE: usize = 1 << 30;
 
-/// Items of six logical partitions in two tenants, of very different sizes, with gaps among their numbers.
+/// Items of six logical partitions in two tenants, of very different sizes, with gaps between their docnums.
 async fn filled() -> (Partition, Schema, Vec<Record>) {
     let (partition, schema) = (open(&memory()).await, schema(&["/tenant", "/user"]));
     let mut dice = Dice(11);
@@ -55,7 +55,7 @@ fn sizes(records: &[Record]) -> usize {
     records.iter().map(|record| record.body().len()).sum()
 }
 
-/// Reads to the end; every page keeps its quota, and only the last is not followed.
+/// Reads all pages; every page respects its limit, and only the last has no next page.
 async fn pages(partition: &Partition, scope: &KeyScope, quota: PageLimit) -> Vec<Record> {
     let mut records = Vec::new();
     let mut after = 0;
@@ -63,7 +63,7 @@ async fn pages(partition: &Partition, scope: &KeyScope, quota: PageLimit) -> Vec
         let page = partition.page(scope, after, quota, Expiry::new(None, 7)).await.unwrap();
         assert!(page.records.len() <= quota.items);
         assert!(page.records.len() == 1 || sizes(&page.records) <= quota.bytes);
-        assert!(page.next.is_none() || !page.records.is_empty(), "a page that is followed has something");
+        assert!(page.next.is_none() || !page.records.is_empty(), "a page with a next page is not empty");
         records.extend(page.records);
         match page.next {
             Some(next) => after = next,
@@ -166,7 +166,7 @@ async fn a_page_shows_one_moment() {
     let (partition, schema, all) = filled().await;
     let scope = KeyScope::Keys(EpkRange::FULL);
     let page = partition.page(&scope, 0, PageLimit { items: 10, bytes: WIDE }, Expiry::new(None, 7)).await.unwrap();
-    // What comes later is behind everything that is there: it is on a later page, once.
+    // A new item sorts after all existing ones: it is on a later page, once.
     let body = Object::new().with("id", "late").with("tenant", "t0").with("user", "u0");
     partition.write(&schema, Verb::Create, &draft(&schema, "late", body.into()), &Precondition::None, 7).await.unwrap();
     let rest = partition

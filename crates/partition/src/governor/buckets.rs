@@ -1,8 +1,8 @@
-//! Throughput buckets: named parts of the share, each with a cap.
+//! Throughput buckets: numbered parts of the share, each with a cap.
 //!
-//! Promise: a request in a bucket is admitted only while the bucket has used less than its percentage of the share in
-//! this second; what it overdraws is carried, as in the whole. A cap reserves nothing, and a bucket that nobody
-//! defined has none.
+//! Invariant: a request in a bucket is admitted only while the bucket has used less than its percentage of the share in
+//! this second; its debt is carried over, as in the whole window. A cap reserves nothing, and an undefined bucket has
+//! no cap.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -28,7 +28,7 @@ impl BucketId {
     }
 }
 
-/// The percentage of each bucket, 0 where there is none, and the bucket of those who name none.
+/// The percentage of each bucket (0: no cap), and the bucket of requests that name none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Caps {
     pub percent: [u8; BUCKETS],
@@ -37,7 +37,7 @@ pub struct Caps {
 
 #[derive(Debug, Default)]
 pub struct Buckets {
-    /// A byte for each cap, then the default's number.
+    /// A byte for each cap, then the number of the default bucket.
     caps: AtomicU64,
     used: [AtomicU64; BUCKETS],
 }
@@ -54,7 +54,7 @@ impl Buckets {
         BucketId::new(default.into())
     }
 
-    /// `Err` has a cap that is reached, and what was used of it.
+    /// `Err` has the cap that was reached, and how much of it is used.
     pub fn take(&self, bucket: BucketId, now_ms: u64, share: u64, hold: u64) -> Result<(), (u64, u64)> {
         let (Some(cap), Some(used)) = (self.cap(bucket, share), self.used.get(bucket.at())) else { return Ok(()) };
         let mut reached = 0;

@@ -1,8 +1,8 @@
-//! Burst capacity: what idle seconds saved, to be spent on top of the share.
+//! Burst capacity: credits from idle seconds, spent on top of the share.
 //!
-//! Promise: at most five minutes of the share are saved, and with it a partition gives at most 3,000 RU/s; one whose
-//! share is that large already saves nothing. Savings are counted when a second ends, so that a moment's overspending
-//! becomes debt.
+//! Invariant: at most five minutes of the share are saved, and with them a partition provides at most 3,000 RU/s; one
+//! whose share is that large already saves nothing. Credits are accounted when a second ends: overuse within a second
+//! first becomes debt.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -23,7 +23,7 @@ impl BurstCredits {
         }
     }
 
-    /// What may be used in one second beyond the share.
+    /// The credits that one second may use beyond the share.
     pub fn may_pay(&self, share: u64) -> u64 {
         if !self.is_open.load(Ordering::Relaxed) {
             return 0;

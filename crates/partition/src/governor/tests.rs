@@ -1,5 +1,5 @@
-//! Admission on a clock that the tests hold: whoever goes to the limit, changes it or turns the clock back gets no more
-//! than the share, and whoever stays below it is never refused.
+//! Admission with a clock that the tests control: clients that reach the limit, changes of the limit and clocks set
+//! back never get more than the share, and clients below the share are never throttled.
 
 use proptest::prelude::*;
 
@@ -22,14 +22,14 @@ fn governed(terms: &GovernorConfig) -> Governor {
     governor
 }
 
-/// Asks and settles; the price if it was admitted.
+/// Admits and settles one request; returns its charge if it was admitted.
 fn spend(governor: &Governor, now_ms: u64, class: RequestClass, ru: f64) -> Result<f64, Throttled> {
     let admission = governor.admit(now_ms, class)?;
     governor.settle(now_ms, admission, ru, None);
     Ok(ru)
 }
 
-/// How many of `requests` at one moment are admitted.
+/// How many of `requests` at one time are admitted.
 fn admitted(governor: &Governor, now_ms: u64, class: RequestClass, requests: usize) -> usize {
     (0..requests).filter(|_| spend(governor, now_ms, class, 1.0).is_ok()).count()
 }
@@ -78,16 +78,16 @@ fn a_new_share_holds_at_once() {
     governor.set(&terms(150.0), None);
     assert_eq!(admitted(&governor, 0, HIGH, 200), 50);
     governor.set(&terms(10.0), None);
-    assert_eq!(admitted(&governor, 1_000, HIGH, 200), 0, "what was used is debt under the smaller share");
+    assert_eq!(admitted(&governor, 1_000, HIGH, 200), 0, "the use above the smaller share is debt");
 }
 
 #[test]
 fn clocks_may_jump() {
     let governor = governor(100.0);
     assert_eq!(admitted(&governor, 3_600_000, HIGH, 150), 100);
-    assert_eq!(admitted(&governor, 0, HIGH, 150), 0, "an hour back is no new second");
-    assert_eq!(admitted(&governor, 1_000, HIGH, 150), 100, "and no hour of waiting");
-    assert_eq!(admitted(&governor, 900_000_000, HIGH, 150), 100, "days ahead are one second's share");
+    assert_eq!(admitted(&governor, 0, HIGH, 150), 0, "an hour back starts no new second");
+    assert_eq!(admitted(&governor, 1_000, HIGH, 150), 100, "and throttles for no hour");
+    assert_eq!(admitted(&governor, 900_000_000, HIGH, 150), 100, "days ahead give one second's share");
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn those_who_name_no_bucket_are_in_the_default_one() {
 fn idle_minutes_are_saved_for_a_burst() {
     let governor = governed(&GovernorConfig { burst: true, ..terms(100.0) });
     admitted(&governor, 0, HIGH, 1);
-    // Five minutes at most, 30,000 RU; no second gives more than 3,000.
+    // At most five minutes are saved, 30,000 RU; no second provides more than 3,000.
     let at = |second: u64| admitted(&governor, 900_000 + second * 1000, HIGH, 4_000);
     assert_eq!((0..12).map(at).collect::<Vec<_>>(), [vec![3_000; 10], vec![1_100, 100]].concat());
 }

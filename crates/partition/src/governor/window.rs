@@ -1,38 +1,38 @@
-//! One second's use, in one word, so that the second and what was used in it change together.
+//! Usage window: the second and the units used in it, packed into one word so that they change together.
 //!
 //! ```text
 //! window   second u28 │ used u36, hundredths of an RU
 //!          700 (0x2BC), 12.34 RU → 2BC │ 4D2 → 0x0000_2BC0_0000_04D2
 //! ```
 //!
-//! Seconds are told apart for eight years; after that a governor that nobody asked in all that time may take its last
-//! second for this one, which costs somebody one second of patience.
+//! The second wraps around after eight years. A governor that was idle for exactly that long may take its last second
+//! for the current one, which throttles a client for one second at most.
 
 const USED_BITS: u32 = 36;
 pub const USED_MAX: u64 = (1 << USED_BITS) - 1;
 const SECOND_BITS: u32 = 64 - USED_BITS;
 const SECOND_MASK: u64 = (1 << SECOND_BITS) - 1;
 
-/// Clocks are set back. Two threads that read the clock just before and after a second began look like that too; this
-/// much is theirs, and more is a clock that was set.
+/// A smaller step back comes from two threads that read the clock just before and after a second began, and is ignored;
+/// from here on the clock was set back.
 const BACKWARD_S: u64 = 2;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
     pub second: u64,
-    /// With what was overdrawn before.
+    /// Including debt from before.
     pub used_centi: u64,
 }
 
-/// A window brought to the present.
+/// A window advanced to the current second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rolled {
     pub window: Window,
-    /// As it was when its second ended.
+    /// The window as it was when its second ended.
     pub ended: Window,
-    /// Seconds since then.
+    /// Seconds since then; 0 if the second has not ended.
     pub passed: u64,
-    /// What the bank gives for what was overdrawn, and what it gets of what was not used.
+    /// Burst credits spent on the debt, and credits earned by unused share.
     pub paid_centi: u64,
     pub saved_centi: u64,
 }
@@ -54,7 +54,7 @@ impl Window {
         Window { used_centi: self.used_centi.saturating_sub(centi), ..self }
     }
 
-    /// Every second that passed pays back a share; the bank pays what it may for the one that ended.
+    /// Every second that passed repays one share of debt; burst credits pay for the second that ended.
     pub fn roll(self, now_ms: u64, share: u64, bank_pays: u64) -> Rolled {
         let second = (now_ms / 1000) & SECOND_MASK;
         let passed = second.wrapping_sub(self.second) & SECOND_MASK;
@@ -76,7 +76,7 @@ impl Window {
         Rolled { window, ended: self, passed, paid_centi, saved_centi }
     }
 
-    /// Empty if its second is over.
+    /// Empty if its second has passed.
     pub fn fresh(self, now_ms: u64) -> Self {
         let second = (now_ms / 1000) & SECOND_MASK;
         if second == self.second { self } else { Window { second, used_centi: 0 } }

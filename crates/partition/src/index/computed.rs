@@ -1,8 +1,8 @@
-//! Properties that no item stores, in the index.
+//! Computed properties in the index: values that queries see and no item stores.
 //!
-//! Promise: the index sees an item as queries see it: where the container computes a property, a stored one of the same name is out
-//! of sight, and the computed value takes its place if the policy lists it by name. `/*` lists nothing. How a value comes about is
-//! the business of whoever implements `Extract`.
+//! Invariant: the index sees an item as queries see it. A computed property hides a stored one of the same name, and
+//! its value is indexed if the policy lists the property by name; `/*` alone does not list it. The implementation of
+//! `Extract` computes the values.
 //!
 //! ```text
 //! computed low = LOWER(c.name)        stored   {"name":"Ann","low":7}
@@ -17,13 +17,13 @@ use std::sync::Arc;
 use pleiad_model::policy::{ComputedProperty, IndexingPolicy, PathStep};
 use pleiad_model::{Object, Value};
 
-/// Works out the computed properties of a container.
+/// Computes the computed properties of a container.
 pub trait Extract: Send + Sync {
-    /// Name and value of each; `None` is undefined. The item has its `_ts`, and no other system property.
+    /// The name and value of each property; `None` is undefined. `item` has its `_ts` and no other system property.
     fn extract(&self, item: &Value) -> Vec<(String, Option<Value>)>;
 }
 
-/// The computed properties of a container: as defined, and as they are worked out.
+/// The computed properties of a container: their definitions, and the code that computes them.
 #[derive(Clone, Default)]
 pub struct ComputedDefinitions {
     definitions: Vec<ComputedProperty>,
@@ -44,7 +44,7 @@ impl ComputedDefinitions {
     }
 }
 
-/// Equal definitions make equal values.
+/// Equal definitions produce equal values.
 impl PartialEq for ComputedDefinitions {
     fn eq(&self, other: &Self) -> bool {
         self.definitions == other.definitions
@@ -57,21 +57,21 @@ impl fmt::Debug for ComputedDefinitions {
     }
 }
 
-/// What a policy makes of computed properties.
+/// The computed properties of a container under one indexing policy.
 #[derive(Clone, Debug, Default)]
 pub struct Made {
     computed: ComputedDefinitions,
-    /// Names that the policy lists.
+    /// The names that the policy lists, sorted.
     listed: Vec<String>,
 }
 
-/// What the index knows of a property.
+/// Where the indexed values of a property come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueOrigin<'a> {
     Stored,
-    /// By this query.
+    /// Computed by this query.
     Computed(&'a str),
-    /// Computed, and not in the index.
+    /// Computed, but not listed by the policy: not in the index.
     Unknown,
 }
 
@@ -88,7 +88,7 @@ impl Made {
         Made { computed: computed.clone(), listed }
     }
 
-    /// Where the values at a path come from.
+    /// The origin of the values at a path.
     pub fn origin(&self, steps: &[PathStep]) -> ValueOrigin<'_> {
         match first_name(steps).and_then(|name| self.computed.find(name)) {
             None => ValueOrigin::Stored,
@@ -97,7 +97,7 @@ impl Made {
         }
     }
 
-    /// The item as the index sees it.
+    /// The item as the index sees it: computed properties replace or hide stored ones.
     pub fn seen<'i>(&self, item: &'i Value, ts_s: u32) -> Cow<'i, Value> {
         let (Some(extract), Value::Object(stored)) = (&self.computed.extract, item) else { return Cow::Borrowed(item) };
         let mut seen = stored.clone();
@@ -115,7 +115,7 @@ impl Made {
         self.listed.binary_search_by(|listed| listed.as_str().cmp(name)).is_ok()
     }
 
-    /// What of it decides which terms an item has.
+    /// The part that decides which terms an item has: of unlisted properties only their names.
     fn essence(&self) -> Vec<(&str, Option<&str>)> {
         let definitions = self.computed.definitions.iter();
         let mut essence: Vec<(&str, Option<&str>)> = definitions
@@ -126,7 +126,7 @@ impl Made {
     }
 }
 
-/// What is computed and not in the index may be computed in another way.
+/// The queries of unlisted properties do not matter: their values are not in the index.
 impl PartialEq for Made {
     fn eq(&self, other: &Self) -> bool {
         self.essence() == other.essence()

@@ -1,8 +1,8 @@
-//! The ordered encoding of values: bytes compare as the values do.
+//! Memcomparable encoding of values: the encoded bytes compare as the values do.
 //!
-//! Promise: byte order is value order, and values that are equal have equal bytes (`1`, `1.0`; `0`,
-//! `-0.0`). Types are contiguous: undefined, null, false, true, numbers, strings, arrays, objects; all arrays are
-//! alike, and all objects. An encoded value ends by itself, so that an item number or another value can follow it.
+//! Invariant: byte order is value order, and equal values have equal bytes (`1`, `1.0`; `0`, `-0.0`). Types are
+//! contiguous: undefined, null, false, true, numbers, strings, arrays, objects. All arrays are encoded alike, and so
+//! are all objects. An encoded value is self-delimiting, so that a docnum or another value can follow it.
 //!
 //! ```text
 //! undefined 00
@@ -11,7 +11,7 @@
 //! true      03
 //! number    05 │ double, sign bit flipped (negative: all bits), big-endian
 //! string    08 │ UTF-8, 00 written as 00 FF │ 00 01
-//! string    08 │ its beginning, likewise    │ 00 02 │ SHA-256 of the whole, 16 bytes     when longer
+//! string    08 │ its prefix, likewise       │ 00 02 │ SHA-256 of the whole, 16 bytes     when truncated
 //! array     0A
 //! object    0B
 //!
@@ -19,17 +19,18 @@
 //! "a\0b"    08 61 00ff 62 0001
 //! ```
 //!
-//! A long string keeps its first 1,000 bytes, in a composite index as much as 300 bytes can write. Strings that share
-//! their beginning are told apart but not ordered; readers who need their order look at the items.
+//! A long string is truncated to its first 1,000 bytes, in a composite index to the longest prefix whose escaped form
+//! has at most 300 bytes. Truncated strings with the same prefix are distinct but not ordered; readers that need their
+//! order compare the items.
 //!
 //! In a composite index the components follow one another. A descending one has every byte inverted, which
-//! turns the order around and leaves the encoding prefix-free:
+//! reverses the order and leaves the encoding prefix-free:
 //!
 //! ```text
 //! (1 asc, null desc)   05 bff0000000000000 fe
 //! ```
 
-mod range; // which stretch of a path's rows a reader needs
+mod range; // ranges of encoded values
 
 pub use range::TermRange;
 
@@ -38,22 +39,22 @@ use pleiad_model::memcomparable::{
 };
 use pleiad_model::{Number, Value};
 
-/// Longer strings keep this many bytes in order; the key must stay below 2,704 bytes even when every
-/// byte is a zero that doubles.
+/// Longer strings are ordered by this many bytes; the key must stay below 2,704 bytes even when every
+/// byte is a zero, which takes two bytes when escaped.
 pub const STRING_BYTES_ORDERED: usize = 1000;
-/// The same in a composite index, counted as written: eight components must fit into a key.
+/// The same in a composite index, counted after escaping: eight components must fit into a key.
 pub const COMPONENT_STRING_BYTES_WRITTEN: usize = 300;
 
-/// Behind every value.
+/// Sorts after every value.
 const BEYOND: u8 = 0x0C;
 
 const END_HASHED: [u8; 2] = [0x00, 0x02];
 const HASH_BYTES: usize = 16;
 
-/// Integers from here on share their double with others.
+/// From here on, several integers have the same double.
 const INTEGER_EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// The types of the order, from the first to the last.
+/// The types, in sort order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TermType {
     Undefined,
@@ -88,31 +89,31 @@ impl TermType {
     }
 }
 
-/// What an encoding tells of the value.
+/// What can be recovered of an encoded value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decoded {
     Undefined,
     /// The value itself.
     Exact(Value),
-    /// A string that was cut, or a number so large that several integers look like it.
+    /// A truncated string, or a number so large that several integers have its encoding.
     Inexact(TermType),
     Array,
     Object,
 }
 
-/// Encodes a value for the index of its path. Of arrays and objects only the type is told.
+/// Encodes a value for the index of its path. Of arrays and objects only the type is encoded.
 pub fn encode_scalar(value: &Value) -> Vec<u8> {
     let mut out = Vec::with_capacity(value.as_str().map_or(9, |text| text.len().min(STRING_BYTES_ORDERED) + 3));
     encode(value, plain_stem, &mut out);
     out
 }
 
-/// The term of an item that has no value at an explicit path.
+/// The term of an item without a value at an explicitly included path.
 pub fn encode_undefined() -> Vec<u8> {
     vec![UNDEFINED]
 }
 
-/// Appends one component of a composite index; no value is undefined.
+/// Appends one component of a composite index; `None` is undefined.
 pub fn encode_component(value: Option<&Value>, descending: bool, out: &mut Vec<u8>) {
     let start = out.len();
     match value {
@@ -124,7 +125,7 @@ pub fn encode_component(value: Option<&Value>, descending: bool, out: &mut Vec<u
     }
 }
 
-/// What the value at the front was, and how many bytes it took. `None` for what nobody encoded.
+/// The value at the front, and how many bytes it takes. `None` for bytes that are no encoding.
 pub fn decode(bytes: &[u8]) -> Option<(Decoded, usize)> {
     let (tag, rest) = bytes.split_first()?;
     let (decoded, used) = match *tag {
@@ -141,7 +142,7 @@ pub fn decode(bytes: &[u8]) -> Option<(Decoded, usize)> {
     Some((decoded, used + 1))
 }
 
-/// The scalar at the front and the bytes it took, when the encoding holds it exactly.
+/// The scalar at the front and how many bytes it takes, if the encoding is exact.
 pub fn decode_scalar(bytes: &[u8]) -> Option<(Value, usize)> {
     match decode(bytes)? {
         (Decoded::Exact(value), used) => Some((value, used)),
@@ -219,13 +220,13 @@ fn decode_string(bytes: &[u8]) -> Option<(Decoded, usize)> {
     }
 }
 
-/// What a path's own index keeps of a string.
+/// The prefix of a string that a path's own index stores.
 fn plain_stem(bytes: &[u8]) -> &[u8] {
     &bytes[..bytes.len().min(STRING_BYTES_ORDERED)]
 }
 
-/// What a composite index keeps of a string. The cut depends on what is kept only, so that strings with one
-/// beginning are cut at one place.
+/// The prefix of a string that a composite index stores. Its length depends on the prefix only, so that strings with
+/// the same beginning are truncated at the same position.
 fn component_stem(bytes: &[u8]) -> &[u8] {
     let mut written = 0;
     let fits = |byte: &&u8| {

@@ -1,15 +1,15 @@
-//! The words of a text in the index.
+//! Full-text terms: one index row per distinct word of a text, and one for its length.
 //!
-//! Promise: every text at the path of a full-text index has a row for each of its words, and one for its length; so a search that
-//! reads the rows of a word misses no text that has it, and sums of lengths and counts of rows are what a scan would count. What
-//! is no text has no rows.
+//! Invariant: every text at the path of a full-text index has a row for each of its words, and one for its length. So a
+//! search that reads the rows of a word misses no text with that word, and sums of lengths and counts of rows equal
+//! those of a scan. Values that are not strings have no rows.
 //!
 //! ```text
-//! word     word │ 00 │ how often u32        "run" twice    72 75 6e │ 00 │ 00 00 00 02
+//! word     word │ 00 │ occurrences u32      "run" twice    72 75 6e │ 00 │ 00 00 00 02
 //! length   00 │ words u32                   12 words       00 │ 00 00 00 0c
 //! ```
 //!
-//! No word is empty or has the byte 00. Paths of different languages have different numbers: their words are not the same.
+//! No word is empty or contains the byte 00. The path hash depends on the language: each language has its own words.
 
 use pleiad_model::Value;
 use pleiad_model::policy::{FullTextIndex, FullTextPolicy, Language, PathStep};
@@ -19,7 +19,7 @@ use super::path::full_text_id;
 use super::{IndexTerm, TermRange};
 
 const END: u8 = 0x00;
-/// Behind all rows of a word, and behind all lengths.
+/// Sorts after all rows of a word, and after all lengths.
 const BEHIND: u8 = 0x01;
 
 /// One full-text index of a policy.
@@ -36,7 +36,7 @@ impl TextRule {
         TextRule { steps, language }
     }
 
-    /// The number under which its rows are.
+    /// The path hash of its rows.
     pub fn id(&self) -> u64 {
         full_text_id(&self.steps, self.language)
     }
@@ -65,18 +65,18 @@ fn length_row(words: u32) -> Vec<u8> {
     [&[END][..], &words.to_be_bytes()].concat()
 }
 
-/// The rows of texts that have a word.
+/// The rows of the texts with this word.
 pub fn word_range(word: &str) -> TermRange {
     let row = |end| [word.as_bytes(), &[end]].concat();
     TermRange { from: row(END), to: row(BEHIND) }
 }
 
-/// The rows that tell how long texts are.
+/// The rows with the lengths of texts.
 pub fn length_range() -> TermRange {
     TermRange { from: vec![END], to: vec![BEHIND] }
 }
 
-/// What a row of `length_range` says.
+/// The number of words in a row of `length_range`.
 pub fn decode_length(value: &[u8]) -> Option<u32> {
     let (end, words) = value.split_first()?;
     (*end == END).then(|| words.try_into().map(u32::from_be_bytes).ok())?

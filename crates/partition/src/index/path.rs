@@ -1,7 +1,7 @@
-//! Paths and composite indexes as numbers.
+//! Path hashes: 64-bit identifiers of paths and of composite, spatial, vector and full-text indexes.
 //!
-//! Promise: the same path has the same number in every container, and never 0. Two paths that collide share index
-//! rows, which costs a look at the item and never a wrong answer.
+//! Invariant: a path has the same hash in every container, and never 0. Two paths that collide share index rows; this
+//! costs an extra check of the item and never gives a wrong result.
 //!
 //! ```text
 //! /a/[]/b              FF 61 │ FE │ FF 62                         FNV-1a, mixed
@@ -11,7 +11,7 @@
 //! /t, text, en-US      FA │ 65 6e 2d 55 53 │ FF 74
 //! ```
 //!
-//! No byte above F7 is in UTF-8: whatever a property is called, it looks like no other path.
+//! No byte above F7 occurs in UTF-8, so no property name can imitate another path.
 
 use pleiad_model::policy::{CompositeIndex, CompositePath, Language, PathStep, SortOrder, VectorDataType};
 use pleiad_vector::VectorType;
@@ -23,7 +23,7 @@ const SPATIAL: u8 = 0xFC;
 const VECTOR: u8 = 0xFB;
 const TEXT: u8 = 0xFA;
 
-/// Hash of a path, grown one step at a time.
+/// Hash of a path, extended one step at a time.
 #[derive(Clone, Copy, Debug)]
 pub struct PathHash(u64);
 
@@ -50,7 +50,7 @@ impl PathHash {
         name.bytes().fold(self.byte(PROPERTY), PathHash::byte)
     }
 
-    /// Any element of an array: positions are not told apart.
+    /// Any element of an array: positions are not distinguished.
     pub fn element(self) -> PathHash {
         self.byte(ELEMENT)
     }
@@ -58,7 +58,7 @@ impl PathHash {
     pub fn finish(self) -> u64 {
         // FNV mixes its last bytes poorly into the upper bits; keys are compared from the top.
         let mixed = (self.0 ^ (self.0 >> 32)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        (mixed ^ (mixed >> 29)).max(1) // 0 is taken: `UNINDEXED`
+        (mixed ^ (mixed >> 29)).max(1) // 0 is `UNINDEXED`
     }
 
     fn byte(self, byte: u8) -> PathHash {
@@ -66,7 +66,7 @@ impl PathHash {
     }
 }
 
-/// The number under which a composite index has its rows.
+/// The path hash of a composite index's rows.
 pub fn composite_id(index: &CompositeIndex) -> u64 {
     let components = index.paths.iter().zip(directions(index));
     let add = |hash: PathHash, (path, descending): (&CompositePath, bool)| {
@@ -75,20 +75,20 @@ pub fn composite_id(index: &CompositeIndex) -> u64 {
     components.fold(PathHash::ROOT.byte(COMPOSITE), add).finish()
 }
 
-/// Which components descend in the index's rows: its first never does. So an index and its mirror image are one,
-/// and items with equal keys come in the order of their numbers whenever the first key is asked for ascending.
+/// Which components descend in the index's rows; the first never does. So an index and its mirror image share their
+/// rows, and items with equal keys are in docnum order whenever a query sorts the first key ascending.
 pub fn directions(index: &CompositeIndex) -> impl Iterator<Item = bool> {
     let descends = |path: &CompositePath| path.order() == SortOrder::Descending;
     let first = index.paths.first().is_some_and(descends);
     index.paths.iter().map(move |path| descends(path) != first)
 }
 
-/// The number under which the geometry at a path has its rows.
+/// The path hash of the rows of the geometry at a path.
 pub fn spatial_id(steps: &[PathStep]) -> u64 {
     PathHash::spatial_root().steps(steps).finish()
 }
 
-/// The number under which the vectors at a path have their rows. Vectors of another kind have others.
+/// The path hash of the rows of the vectors at a path. It depends on element type and dimensions.
 pub fn vector_id(steps: &[PathStep], kind: VectorType) -> u64 {
     let data_type = match kind.data_type {
         VectorDataType::Float32 => 0,
@@ -101,13 +101,13 @@ pub fn vector_id(steps: &[PathStep], kind: VectorType) -> u64 {
     dimensions.into_iter().fold(path, PathHash::byte).finish()
 }
 
-/// The number under which the words of the text at a path have their rows.
+/// The path hash of the rows of the words of the text at a path.
 pub fn full_text_id(steps: &[PathStep], language: Language) -> u64 {
     let root = PathHash::ROOT.byte(TEXT);
     language.as_str().bytes().fold(root, PathHash::byte).steps(steps).finish()
 }
 
-/// Of `/_ts`.
+/// The hash of `/_ts`.
 pub fn ts() -> u64 {
     static TS: std::sync::LazyLock<u64> = std::sync::LazyLock::new(|| PathHash::ROOT.property("_ts").finish());
     *TS

@@ -1,7 +1,7 @@
-//! A policy, and the terms it asks for.
+//! Index rules: an indexing policy, compiled once and applied to every item.
 //!
-//! Promise: compiled once, it is asked about every item. A composite index over array elements or over properties
-//! that are made when an item is read has no rows and is not among `composites`.
+//! Invariant: `composites` lists only indexes that have rows. A composite index over array elements or over properties
+//! that are generated when an item is read has none.
 
 use pleiad_model::policy::{CompositeIndex, IndexMatcher, IndexingMode, PathStep, PolicyNode, is_made_when_read};
 use pleiad_model::{Number, Value};
@@ -53,7 +53,7 @@ impl IndexRules {
         &self.composites
     }
 
-    /// The spaces of the spatial indexes that keep the geometry at this path.
+    /// The spaces of the spatial indexes that cover this path.
     pub fn spaces<'a>(&'a self, steps: &'a [PathStep]) -> impl Iterator<Item = Space> + 'a {
         self.spatial.iter().filter(|rule| rule.covers(steps)).map(SpatialRule::space)
     }
@@ -68,7 +68,7 @@ impl IndexRules {
         &self.texts
     }
 
-    /// The terms of an item that was last written at `ts_s`, sorted, each once.
+    /// The terms of an item that was last written at `ts_s`, sorted and without duplicates.
     pub fn terms(&self, item: &Value, ts_s: u32) -> Vec<IndexTerm> {
         let system = Value::Number(Number::Int(i64::from(ts_s)));
         let seen = self.made.seen(item, ts_s);
@@ -98,7 +98,7 @@ impl IndexRules {
     }
 }
 
-/// An item as queries see it: the time of its last write is one of its properties.
+/// An item as queries see it: with `_ts` as one of its properties.
 #[derive(Clone, Copy)]
 struct IndexedItem<'a> {
     body: &'a Value,

@@ -1,10 +1,10 @@
-//! Where an item's geometry is found in a spatial index.
+//! Spatial terms: the grid cells that cover an item's geometry.
 //!
-//! Promise: every valid geometry at a path that the index covers has rows, whatever its type and also outside the bounding box;
-//! so a search that reads all cells of its region misses none. What is no valid geometry can meet no condition and has no
-//! rows.
+//! Invariant: every valid geometry at a path that the index covers has rows, whatever its type and also outside the
+//! bounding box; so a search that reads all cells of its region misses none. A value that is no valid geometry
+//! satisfies no spatial predicate and has no rows.
 //!
-//! `/loc/?` covers the value at loc, `/loc/*` also what lies below it, each under its own path.
+//! `/loc/?` covers the value at loc, `/loc/*` also the values below it, each under its own path.
 
 use pleiad_model::Value;
 use pleiad_model::policy::{End, Geospatial, PathStep, SpatialIndex};
@@ -61,7 +61,7 @@ impl SpatialRule {
             let cells = cells::cover(&shape, &self.space);
             found.extend(cells.iter().map(|cell| IndexTerm::index(path.finish(), cell.to_bytes())));
         }
-        // Geometry may hold other members, and those geometry.
+        // A geometry object may have other members that contain geometry.
         if self.below {
             self.visit_children(value, path, found);
         }

@@ -1,4 +1,4 @@
-//! Items, policies and the terms that come of them, as tables.
+//! Tables of items, policies and the resulting terms.
 
 use super::*;
 use crate::schema::IndexingConfig;
@@ -119,7 +119,7 @@ fn composite_indexes_are_told_apart_by_paths_and_orders() {
     let spelled = composite(r#"[{"path":"/a","order":"ascending"},{"path":"/\"b\""}]"#);
     assert_eq!(composite_id(&spelled), composite_id(&composite(texts[0])), "two spellings, one index");
     let mirrored = composite(r#"[{"path":"/a","order":"descending"},{"path":"/b"}]"#);
-    assert_eq!(composite_id(&mirrored), composite_id(&composite(texts[2])), "read from the other end");
+    assert_eq!(composite_id(&mirrored), composite_id(&composite(texts[2])), "the same index, read backward");
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn a_composite_index_that_cannot_have_rows_has_none() {
     }
 }
 
-/// While the index is being changed, only what every policy has can be used.
+/// During an index transformation, only the paths and indexes of every policy are usable.
 #[test]
 fn what_is_usable_is_in_every_layer() {
     let old = r#"{"includedPaths":[{"path":"/a/?"},{"path":"/b/?"}],"excludedPaths":[{"path":"/*"}],
@@ -164,7 +164,7 @@ fn an_item_outside_the_index_can_be_found_all_the_same() {
     assert_eq!((terms.len(), terms[0].path, priced(&terms)), (1, UNINDEXED, 0));
 }
 
-/// The cells an item is kept under, by path.
+/// The number of cells of an item's geometry at a path.
 fn spatial_rows(item: &str, rules: &IndexRules, path: &str) -> usize {
     let id = spatial_id(&steps(path));
     let terms = rules.terms(&json::parse(item.as_bytes()).unwrap(), 7);
@@ -191,7 +191,7 @@ fn geometry_has_rows_at_its_own_path() {
     let line = r#"{"id":"1","loc":{"type":"LineString","coordinates":[[0,0],[50,50]]}}"#;
     assert!(
         (1..=8).contains(&spatial_rows(line, &rules, "loc")),
-        "a type that is not listed as well: none may be missed"
+        "types that the policy does not list are indexed, too: no geometry may be missed"
     );
 }
 
@@ -203,5 +203,5 @@ fn a_spatial_index_is_usable_where_every_layer_has_it() {
     assert!(layers.usable().spatial(&steps("a.x")).is_some());
     assert!(layers.usable().spatial(&steps("a")).is_none() && layers.usable().spatial(&steps("b")).is_none());
     let flat = IndexingConfig { geospatial: Geospatial::Geometry, ..indexing(new) }.rules();
-    assert!(PolicyVersions::new(flat, vec![rules(old)]).usable().spatial(&steps("a.x")).is_none(), "other cells");
+    assert!(PolicyVersions::new(flat, vec![rules(old)]).usable().spatial(&steps("a.x")).is_none(), "the cells differ");
 }

@@ -1,11 +1,11 @@
-//! What a query may rely on while the index is being changed.
+//! Usable index: the paths and indexes that a query can use during an index transformation.
 //!
-//! Promise: an item has every term of the current policy that all former ones ask for as well, whenever it was written;
-//! and none but those that one of them asks for. So a path, or an index, can be used if all of them have it.
+//! Invariant: whenever an item was written, it has every term that the current policy and all former ones produce, and
+//! no term that none of them produces. So a path or an index is usable if all policy versions have it.
 //!
 //! ```text
-//! former   /a /b        item from before   a b        it may have   a b c
-//! current     /b /c     item of now          b c      it has          b       usable: b
+//! former   /a /b        item written before   a b        possible terms   a b c
+//! current     /b /c     item written now        b c      certain terms      b       usable: b
 //! ```
 
 use pleiad_model::Value;
@@ -15,16 +15,16 @@ use pleiad_spatial::cells::Space;
 use super::computed::ValueOrigin;
 use super::{IndexRules, IndexTerm, VectorRule, composite_id};
 
-/// The policy that holds, over those whose terms may still be there.
+/// The current indexing policy over the former ones whose rows may still exist.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PolicyVersions {
     current: IndexRules,
     former: Vec<IndexRules>,
-    /// Those that every layer has.
+    /// The composite indexes that every version has.
     composites: Vec<CompositeIndex>,
 }
 
-/// Questions a planner asks.
+/// The planner's view of the index.
 #[derive(Clone, Copy, Debug)]
 pub struct UsableIndex<'a>(&'a PolicyVersions);
 
@@ -48,12 +48,12 @@ impl PolicyVersions {
         self.former.is_empty()
     }
 
-    /// What an item that is written now gets.
+    /// The terms of an item that is written now.
     pub fn terms(&self, item: &Value, ts_s: u32) -> Vec<IndexTerm> {
         self.current.terms(item, ts_s)
     }
 
-    /// What an item may have, whenever it was written.
+    /// The terms that an item can have, whenever it was written.
     pub fn possible_terms(&self, item: &Value, ts_s: u32) -> Vec<IndexTerm> {
         let mut terms = self.current.terms(item, ts_s);
         if !self.is_settled() {
@@ -64,7 +64,7 @@ impl PolicyVersions {
         terms
     }
 
-    /// What an item has, whenever it was written.
+    /// The terms that an item certainly has, whenever it was written.
     pub fn certain_terms(&self, item: &Value, ts_s: u32) -> Vec<IndexTerm> {
         let mut terms = self.current.terms(item, ts_s);
         for rules in &self.former {
@@ -74,12 +74,12 @@ impl PolicyVersions {
         terms
     }
 
-    /// Whether all of them say so, of the same values.
+    /// Whether a condition holds for all versions, and they index the same values at the path.
     fn all(&self, steps: &[PathStep], holds: impl Fn(&IndexRules) -> bool) -> bool {
         self.is_known(steps) && holds(&self.current) && self.former.iter().all(holds)
     }
 
-    /// Whether what lies at the path came about in the same way under all of them, and is in the index at all.
+    /// Whether the values at the path are indexed, and have the same origin in all versions.
     fn is_known(&self, steps: &[PathStep]) -> bool {
         self.current.made().origin(steps) != ValueOrigin::Unknown
             && self.former.iter().all(|rules| is_same(&self.current, rules, steps))
@@ -87,42 +87,42 @@ impl PolicyVersions {
 }
 
 impl<'a> UsableIndex<'a> {
-    /// Does the index know every value at this path? Items under `index::UNINDEXED` aside.
+    /// Whether the index has every value at this path, except those of items under `index::UNINDEXED`.
     pub fn indexes(self, steps: &[PathStep]) -> bool {
         self.0.all(steps, |rules| rules.matcher().indexes(steps))
     }
 
-    /// Will it know them when it is as the policy says?
+    /// Whether the index will have every value at this path when the index transformation is finished.
     pub fn will_index(self, steps: &[PathStep]) -> bool {
         self.0.current.made().origin(steps) != ValueOrigin::Unknown && self.0.current.matcher().indexes(steps)
     }
 
-    /// Does the policy want values that are made when an item is read, and so in no index?
+    /// Whether the policy includes a path whose values are generated when an item is read, and so are in no index.
     pub fn wants(self, steps: &[PathStep]) -> bool {
         self.0.current.matcher().wants(steps)
     }
 
-    /// Does it know the items that have no value there as well?
+    /// Whether the index also has a row for every item without a value at this path.
     pub fn is_explicit(self, steps: &[PathStep]) -> bool {
         self.0.all(steps, |rules| rules.matcher().is_explicit(steps))
     }
 
-    /// Those that have a row for every item. Their rows are under `index::composite_id`.
+    /// The composite indexes with a row for every item. Their rows are under `index::composite_id`.
     pub fn composites(self) -> &'a [CompositeIndex] {
         &self.0.composites
     }
 
-    /// Those that will have one when it is as the policy says.
+    /// The composite indexes that will have a row for every item when the index transformation is finished.
     pub fn composites_to_be(self) -> &'a [CompositeIndex] {
         self.0.current.composites()
     }
 
-    /// The index that has the vectors at this path.
+    /// The usable vector index at this path.
     pub fn vector(self, steps: &[PathStep]) -> Option<&'a VectorRule> {
         self.vectors().find(|rule| rule.steps == steps)
     }
 
-    /// Those that have a row for every item with a vector.
+    /// The vector indexes with a row for every item that has a vector.
     pub fn vectors(self) -> impl Iterator<Item = &'a VectorRule> {
         let layers = self.0;
         let everywhere = move |rule: &&VectorRule| {
@@ -132,21 +132,21 @@ impl<'a> UsableIndex<'a> {
         layers.current.vectors().iter().filter(everywhere)
     }
 
-    /// The language of the words that the index has of every text at this path. Their rows are under `index::full_text_id`.
+    /// The language of the usable full-text index at this path. Its rows are under `index::full_text_id`.
     pub fn full_text(self, steps: &[PathStep]) -> Option<Language> {
         let rule = self.0.current.texts().iter().find(|rule| rule.steps == steps)?;
         let everywhere = self.0.former.iter().all(|rules| rules.texts().contains(rule));
         (everywhere && self.0.is_known(steps)).then_some(rule.language)
     }
 
-    /// The space whose cells tell where the geometry at this path is. Its rows are under `index::spatial_id`.
+    /// The space whose cells index the geometry at this path. Its rows are under `index::spatial_id`.
     pub fn spatial(self, steps: &[PathStep]) -> Option<Space> {
         let everywhere = |space: &Space| self.0.former.iter().all(|rules| rules.spaces(steps).any(|has| has == *space));
         self.0.current.spaces(steps).find(everywhere).filter(|_| self.0.is_known(steps))
     }
 }
 
-/// Whether both keep the same values at this path: stored ones, or computed in the same way.
+/// Whether both index the same values at this path: stored ones, or values computed by the same query.
 fn is_same(one: &IndexRules, other: &IndexRules, steps: &[PathStep]) -> bool {
     one.made().origin(steps) == other.made().origin(steps)
 }

@@ -1,8 +1,8 @@
-//! The vectors of an item, as a vector index keeps them.
+//! Vector terms: the vectors of an item, stored as rows of the vector keyspace.
 //!
-//! Promise: every item that has a vector of the embedding's kind at the path has a row with exactly its elements, whatever the
-//! index is called: so all of them can be found exactly, and a graph over them is only the quicker way. What is no such vector
-//! has no distance to anything and no row.
+//! Invariant: every item with a vector of the embedding's type at the path has a row with exactly its elements,
+//! whatever the index type. So an exact search over the rows is always possible, and a graph over them is only faster.
+//! A value that is no such vector has no distance to anything, and no row.
 
 use pleiad_model::Value;
 use pleiad_model::policy::{DistanceFunction, PathStep, VectorEmbedding, VectorIndex, VectorIndexType};
@@ -15,17 +15,17 @@ use super::path::vector_id;
 #[derive(Clone, Debug, PartialEq)]
 pub struct VectorRule {
     pub steps: Vec<PathStep>,
-    /// The number of its rows.
+    /// The path hash of its rows.
     pub id: u64,
     pub kind: VectorType,
     pub function: DistanceFunction,
     pub index: VectorIndexType,
-    /// How many candidates are held while a graph is built.
+    /// The size of the search list while a graph is built.
     pub search_list_size: Option<u32>,
 }
 
 impl VectorRule {
-    /// `None` without an embedding at its path, which no definition lacks.
+    /// `None` without an embedding at its path; every valid definition has one.
     pub fn new(index: &VectorIndex, embeddings: &[VectorEmbedding]) -> Option<VectorRule> {
         let segments = index.path.segments();
         let embedding = embeddings.iter().find(|embedding| embedding.path.segments() == segments)?;
@@ -41,7 +41,7 @@ impl VectorRule {
         })
     }
 
-    /// Whether the stored vectors are what is compared.
+    /// Whether a query with this metric compares vectors of the stored type.
     pub fn fits(&self, measure: &DistanceMetric) -> bool {
         measure.data_type == self.kind.data_type && measure.dimensions == Some(self.kind.dimensions)
     }

@@ -1,4 +1,4 @@
-//! Which keys are told of.
+//! Which keys are reported.
 
 use super::*;
 use crate::testing::{draft, item, memory, open, schema};

@@ -1,4 +1,4 @@
-//! A set of item numbers. Numbers of a partition follow one another, so that a bit for each is little.
+//! A sparse bitmap of docnums. The docnums of a partition are dense, so that one bit for each takes little memory.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -16,7 +16,7 @@ impl DocnumSet {
         words[word_of(docnum)] |= 1 << (docnum % WORD_BITS);
     }
 
-    /// Those of a range, in order.
+    /// The docnums in a range, in order.
     pub fn within(&self, range: RangeInclusive<u64>) -> impl DoubleEndedIterator<Item = u64> {
         let (from, upto) = (*range.start(), *range.end());
         let chunks = (from <= upto).then(|| self.0.range(from / CHUNK_BITS..=upto / CHUNK_BITS));

@@ -1,5 +1,5 @@
-//! Proves: whoever lacks a path in a view is a candidate for it, whichever views asked before, and however often somebody was
-//! stopped while finding out.
+//! Proves: every item of a snapshot without a value at the path is a candidate, whichever snapshots were queried
+//! before, and however often a scan was interrupted.
 
 use std::collections::BTreeSet;
 
@@ -37,7 +37,7 @@ impl World {
 
     async fn delete(&self, id: u8) {
         let key = key(&self.schema, "a", &id.to_string());
-        // It need not be there.
+        // The item may not exist.
         let _ = self.partition.delete(&self.schema, &key, &Precondition::None, 6).await;
     }
 
@@ -47,7 +47,7 @@ impl World {
 
     async fn check(&self, view: &PartitionSnapshot) -> Result<(), TestCaseError> {
         let Some(candidates) = self.ask(view, &mut lacks).await.unwrap() else {
-            prop_assert!(view.lsn() < self.partition.lsn(), "a view of now is always told");
+            prop_assert!(view.lsn() < self.partition.lsn(), "a current snapshot always gets candidates");
             return Ok(());
         };
         let mut missing = BTreeSet::new();
@@ -64,7 +64,7 @@ impl World {
         let mut back = candidates.next(0, u64::MAX, true, usize::MAX);
         back.reverse();
         prop_assert_eq!(&back, &told);
-        // A few at a time, from either end.
+        // Two at a time, from either end.
         let at = |place: usize| told.get(place).copied().unwrap_or(7);
         for (from, upto) in [(2, 5), (at(1), at(4)), (0, at(3)), (at(2), u64::MAX), (at(4), at(1))] {
             let within: Vec<u64> = told.iter().copied().filter(|docnum| (from..=upto).contains(docnum)).collect();
@@ -81,11 +81,11 @@ impl World {
 enum Act {
     Put(u8, bool),
     Delete(u8),
-    /// A view is opened, and asked later.
+    /// Opens a snapshot for a later query.
     View,
-    /// The view with this number asks.
+    /// Queries the snapshot with this index, or a new one.
     Ask(usize),
-    /// Somebody asks now, and is stopped at the item with this place.
+    /// Queries a new snapshot and fails after this many items.
     Stopped(usize),
 }
 
@@ -135,7 +135,7 @@ proptest! {
     }
 }
 
-/// How many items are looked at when somebody asks.
+/// The number of items that a query checks.
 async fn looks(world: &World) -> usize {
     let (view, mut looks) = (world.partition.view().await.unwrap(), 0);
     let counted = &mut |record: RecordView<'_>| {
@@ -160,7 +160,7 @@ async fn items_are_looked_at_once_and_then_when_they_change() {
     assert_eq!(looks(&world).await, 2);
     let view = world.partition.view().await.unwrap();
     let candidates = world.ask(&view, &mut lacks).await.unwrap().unwrap();
-    assert_eq!(candidates.next(0, u64::MAX, false, usize::MAX).len(), 11, "with one that is gone");
+    assert_eq!(candidates.next(0, u64::MAX, false, usize::MAX).len(), 11, "including a deleted one");
 }
 
 #[tokio::test]
@@ -178,7 +178,7 @@ async fn what_was_added_in_vain_is_forgotten() {
     let view = world.partition.view().await.unwrap();
     let candidates = world.ask(&view, &mut lacks).await.unwrap().unwrap();
     assert!(candidates.next(0, u64::MAX, false, usize::MAX).is_empty());
-    assert_eq!(reading.next(0, u64::MAX, false, usize::MAX).len(), 1, "by all but who still reads");
+    assert_eq!(reading.next(0, u64::MAX, false, usize::MAX).len(), 1, "a reader keeps its candidates");
 }
 
 #[tokio::test]

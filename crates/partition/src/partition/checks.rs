@@ -1,6 +1,7 @@
-//! What speaks against a write, with the words a client hears.
+//! Write validation: verb, precondition and size limits against the current version, with the protocol's error
+//! messages.
 //!
-//! Promise: pure questions about the version that is there and the room that is left; nothing is looked up or changed here.
+//! Pure functions of the current version and the sizes given: they read and change nothing.
 
 use pleiad_model::{Error, Kind, Result};
 
@@ -35,7 +36,7 @@ pub(super) fn check_version(record: &Record, condition: &Precondition) -> Result
     Err(rejected(Kind::PreconditionFailed, CONDITION_FAILS, record.body().len()))
 }
 
-/// Only what grows is refused: a full key can still be read, trimmed and emptied.
+/// Called only for writes that add bytes: a full key can still be read, shrunk and emptied.
 pub(super) fn check_key_room(schema: &Schema, stats: &KeyStats) -> Result<()> {
     if stats.bytes <= schema.room.key_bytes_max {
         return Ok(());

@@ -1,7 +1,8 @@
-//! All items of one key, deleted at once.
+//! Delete by partition key: deletes all items of one logical partition with one tombstone.
 //!
-//! Promise: `erase_key` answers when nobody sees an item of the key any more that was written before. If the partition is
-//! being copied, the copy would not hear of a mark: then the items are removed before the answer.
+//! Guarantees: when `delete_by_partition_key` returns, no reader or writer sees an item of the key that was written
+//! before. While the partition is being copied, the items themselves are removed before it returns, because the copy
+//! does not follow tombstones.
 
 use pleiad_model::{Error, Kind, Result};
 use pleiad_storage::{Batch, Limit, keyspace};
@@ -13,11 +14,11 @@ use crate::record::Record;
 use crate::schema::Schema;
 use crate::shard_state::ShardState;
 
-/// Removed in one transaction.
+/// Items removed in one transaction.
 const ITEMS_AT_ONCE: usize = 200;
 
 impl Partition {
-    /// Tells the LSN up to which the key's items are gone.
+    /// Returns the LSN up to which the key's items are deleted.
     pub async fn erase_key(&self, schema: &Schema, key: &LogicalKey, ts_s: u32) -> Result<u64, Rejected> {
         if self.sequencer.state.lock().logged_for.is_some() {
             let mark = KeyTombstone { epk: key.epk.clone(), lsn: self.usage().lsn };
@@ -31,7 +32,8 @@ impl Partition {
                 return Err(Error::new(Kind::Outdated, "a copy of the partition has begun; ask again"));
             }
             changes.batch.put(keyspace::erased(self.range.shard, key.epk.as_bytes()), shard.lsn.to_be_bytes());
-            // Here, so that a sweep that ends with the mark before does not take this one's row.
+            // Under the sequencer's lock, so that a purge that finishes the previous tombstone does not delete this
+            // one's row.
             self.marks.add(KeyTombstone { epk: key.epk.clone(), lsn: shard.lsn });
             Ok(shard.lsn)
         })?;
@@ -39,7 +41,7 @@ impl Partition {
         queued.wait().await
     }
 
-    /// One step of removing what is erased; says whether there is more to do.
+    /// One step of purging the rows under tombstones; returns true if there is more to do.
     pub async fn sweep_erased(&self, schema: &Schema, ts_s: u32) -> Result<bool> {
         let Some(mark) = self.marks.get().first().filter(|mark| mark.lsn <= self.lsn()) else { return Ok(false) };
         if self.erase_some(schema, &mark, ts_s).await? {

@@ -1,7 +1,8 @@
-//! A partition whose items go to other shards: it tells what changes, then lets nobody write any more.
+//! Handover: the change log and the write fence of a partition whose items move to other shards, and the search for the
+//! split point.
 //!
-//! Promise: from the moment the log is on, every change that gets a place in the commit history has its row there; from the
-//! moment the fence is up, none gets one. Both are set under the sequencer's lock, so there is no change in between.
+//! Invariant: while the log is on, every change that gets an LSN has a row in the log; while the fence is up, no change
+//! gets an LSN. Both are switched under the sequencer's lock, so no change falls in between.
 
 use pleiad_model::Result;
 use pleiad_model::partition_key::EffectiveKey;
@@ -14,7 +15,8 @@ use crate::commit::CommitEntry;
 use crate::key::KeyStats;
 
 impl Partition {
-    /// Begins an empty log for a job. What was enqueued before is in no log: whoever wants to see it waits for the committer.
+    /// Begins an empty log for a job. Writes that were enqueued before are in no log: a copy waits for the committer
+    /// before it takes its snapshot.
     pub fn begin_log(&self, job: u64) -> Result<()> {
         let mut sequence = self.sequencer.state.lock();
         self.drop_log()?;
@@ -22,12 +24,12 @@ impl Partition {
         Ok(())
     }
 
-    /// Goes on with the log that is there; before anybody writes.
+    /// Continues the existing log after a restart; called before the first write.
     pub fn resume_log(&self, job: u64) {
         self.sequencer.state.lock().logged_for = Some(job);
     }
 
-    /// That job copies no more. If another has begun since, the log is that one's.
+    /// Ends the log of that job. If another job has begun a log since, that log stays.
     pub fn end_log(&self, job: u64) -> Result<()> {
         let mut sequence = self.sequencer.state.lock();
         if sequence.logged_for == Some(job) {
@@ -45,18 +47,18 @@ impl Partition {
         self.committer.enqueue(CommitEntry { batch, state: None, owner: None, done })
     }
 
-    /// Writers hear "outdated" from now on. Readers go on.
+    /// Rejects writers with `Outdated` from now on. Reads continue.
     pub fn fence(&self) {
         self.sequencer.state.lock().fenced = true;
     }
 
-    /// The items stay after all.
+    /// The handover was aborted; the items stay here.
     pub fn lift_fence(&self) {
         self.sequencer.state.lock().fenced = false;
     }
 
-    /// The effective key at which two halves of about equal bytes meet. `None` if all items have one effective key, or
-    /// there are none.
+    /// The effective key that divides the items into two halves of about equal bytes. `None` if there are no items, or
+    /// all have one effective key.
     pub async fn middle(&self) -> Result<Option<EffectiveKey>> {
         const CHUNK: Limit = Limit::rows(4096);
         let half = self.usage().item_bytes / 2;
@@ -76,10 +78,10 @@ impl Partition {
     }
 }
 
-/// The boundary whose lower side comes nearest to half of the bytes.
+/// Searches the boundary whose lower side is closest to half of the bytes.
 struct SplitPoint {
     half: u64,
-    /// Bytes of all keys seen so far.
+    /// Bytes of all keys added so far.
     below: u64,
     last: Vec<u8>,
     best: Option<(Vec<u8>, u64)>,
@@ -88,7 +90,7 @@ struct SplitPoint {
 impl SplitPoint {
     fn see(&mut self, epk: Vec<u8>, bytes: u64) {
         let off = self.below.abs_diff(self.half);
-        // Nothing lies below the first key, and keys that share an effective key stay together.
+        // The first key has nothing below it, and keys that share an effective key stay together.
         let is_boundary = self.below > 0 && epk != self.last;
         if is_boundary && self.best.as_ref().is_none_or(|(_, best)| off < *best) {
             self.best = Some((epk.clone(), off));

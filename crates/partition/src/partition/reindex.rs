@@ -1,15 +1,16 @@
-//! The index rows of items that were written under a former policy, brought to the current one.
+//! Index transformation: gives items that were written under an earlier indexing policy the index rows of the current
+//! one.
 //!
-//! Promise: items, etags, LSNs and the feed stay as they are; only index rows come and go, at the place in the commit
-//! history where nobody has rewritten the item yet. Whoever is stopped can begin again: what is done
-//! already is done once more, to the same end.
+//! Invariant: items, etags, LSNs and the change feed stay as they are. Only index rows are added and removed, and an
+//! item's are changed under its latch, if no writer has replaced the item meanwhile. The job is idempotent: after an
+//! interruption it starts over and reaches the same result.
 //!
 //! ```text
 //! no more writes under the old schema → all of those are in the store → items, oldest first:
 //!   snapshot → terms of both policies → latch → still this version? → enqueue the difference
 //! ```
 //!
-//! An item that has another version by then was rewritten under the new schema, and its rows with it.
+//! An item that has a newer version by then was rewritten under the new schema, together with its index rows.
 
 use bytes::Bytes;
 use pleiad_model::item::item_id;
@@ -27,14 +28,14 @@ use crate::row_changes::RowChanges;
 use crate::schema::Schema;
 use crate::shard_state::DOCNUM_COUNTER_BITS;
 
-/// Written together, then waited for: what others have queued gets its turn in between.
+/// Enqueued together, then awaited, so that queued writes of clients are committed in between.
 const CHUNK: Limit = Limit { rows: 256, bytes: 1 << 20 };
 
 type Durable = oneshot::Receiver<Result<()>>;
 
 impl Partition {
-    /// Gives every item the rows that the schema asks for and no others. `seen` is told how many more were looked at.
-    /// Blocks its thread from time to time, so it wants one of its own.
+    /// Gives every item exactly the index rows that the schema defines. Calls `on_progress` with the number of items
+    /// processed since the last call. Blocks its thread from time to time, so it needs a thread of its own.
     pub async fn reindex(&self, schema: &Schema, mut seen: impl FnMut(u64)) -> Result<()> {
         self.expect_schema(schema.version);
         self.committer.commit(Batch::default()).await?;
@@ -50,7 +51,7 @@ impl Partition {
         }
     }
 
-    /// Items from here on come under the new schema.
+    /// The end of the scan: items with larger docnums are created under the new schema.
     fn first_unused(&self) -> Bytes {
         let next = self.usage().next_item + 1;
         keyspace::doc(self.range.shard, u64::from(self.range.prefix) << DOCNUM_COUNTER_BITS | next)
@@ -63,7 +64,7 @@ impl Partition {
             std::thread::yield_now();
         }
         match last {
-            // Batches become durable in order, so the last one stands for all.
+            // Batches become durable in order, so it is enough to wait for the last one.
             Some(durable) => durable.await.unwrap_or_else(|_| Err(Error::unavailable("the server is stopping"))),
             None => Ok(()),
         }
@@ -81,13 +82,13 @@ impl Partition {
         self.enqueue_rows(schema, changes.batch).map(Some)
     }
 
-    /// Rows that belong to no version.
+    /// Commits rows that belong to no version.
     pub(crate) async fn write_rows(&self, schema: &Schema, batch: Batch) -> Result<()> {
         let durable = self.enqueue_rows(schema, batch)?;
         durable.await.unwrap_or_else(|_| Err(Error::unavailable("the server is stopping")))
     }
 
-    /// A place in the commit history without an LSN: nobody's version changes.
+    /// Enqueues rows without an LSN: no item's version changes.
     fn enqueue_rows(&self, schema: &Schema, batch: Batch) -> Result<Durable> {
         let mut sequence = self.sequencer.state.lock();
         sequence.admit(schema)?;
@@ -97,7 +98,7 @@ impl Partition {
     }
 }
 
-/// What an item may lack and what it may have too much.
+/// The index rows that an item may be missing, and those that it may have in excess.
 fn difference(schema: &Schema, shard: u64, bytes: &Bytes) -> Result<(ItemKey, RowChanges)> {
     let record = Record::decode(bytes.clone())?;
     let body = json::parse(record.body())?;

@@ -1,7 +1,8 @@
-//! A partition's commit history: who gets which LSN, and what of it is not durable yet.
+//! Sequencer: assigns LSNs to a partition's writes and holds the queued, not yet durable rows.
 //!
-//! Promise: under one short lock a transaction gets the next LSN, its rows, and its place in the committer's queue; a refused
-//! one leaves nothing behind. Rows that a later writer must see stay at hand until the store has them.
+//! Invariant: under one short lock a transaction gets the next LSN, its rows, and its position in the committer's
+//! queue; a rejected transaction leaves nothing behind. Rows that a later writer must see stay in memory until the
+//! store has them.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use crate::row_changes::{RowChanges, Versions};
 use crate::schema::Schema;
 use crate::shard_state::ShardState;
 
-/// The part that the committer calls back into.
+/// The part of a partition that the committer calls back.
 pub(super) struct Sequencer {
     visible_lsn: AtomicU64,
     pub(super) state: Mutex<Sequence>,
@@ -29,14 +30,14 @@ pub(super) struct Sequencer {
 pub(super) struct Sequence {
     pub(super) shard: ShardState,
     pub(super) pending: HashMap<Bytes, Pending>,
-    /// Which pending rows each LSN brought, to be dropped when it is durable.
+    /// The pending rows of each LSN, to be dropped when it is durable.
     brought: VecDeque<(u64, Vec<Bytes>)>,
     pub(super) closed: bool,
-    /// Its items have gone, or are about to go, to other shards.
+    /// Its items have moved, or are about to move, to other shards.
     pub(super) fenced: bool,
-    /// Somebody copies it and wants to hear of every change.
+    /// The job that copies the partition and needs a log row for every change.
     pub(super) logged_for: Option<u64>,
-    /// The newest schema that anybody wrote under, or that was announced.
+    /// The newest schema version of an accepted write, or one that was announced.
     pub(super) schema_version: u64,
 }
 
@@ -46,7 +47,7 @@ pub(super) struct Pending {
 }
 
 impl Partition {
-    /// Gives a transaction its place in the commit history and hands it to the committer.
+    /// Assigns an LSN to a transaction and hands it to the committer.
     pub(super) fn sequence<T>(
         &self,
         schema: &Schema,
@@ -65,19 +66,21 @@ impl Partition {
         let state = Some((keyspace::state(self.range.shard), shard.encode()));
         let owner: Arc<dyn Publish> = self.sequencer.clone();
         let batch = std::mem::take(&mut changes.batch);
-        // Nothing is published before we let go of the sequence, and nothing stays behind if this is refused.
+        // Nothing is published before the sequence lock is released, and nothing is changed if the committer rejects
+        // this.
         self.committer.enqueue(CommitEntry { batch, state, owner: Some((owner, shard.lsn)), done })?;
         self.growth.note(shard.item_bytes > schema.room.partition_bytes_max);
         sequence.accept(shard, changes.pending);
         Ok(Queued { written, durable })
     }
 
-    /// A number for an item of a transaction that has no place yet. If it never gets one, the number stays unused.
+    /// A docnum for an item of a transaction that has no LSN yet. If the transaction never commits, the docnum stays
+    /// unused.
     pub(super) fn reserve_docnum(&self) -> Result<u64> {
         next_docnum(self.range.prefix, &mut self.sequencer.state.lock().shard)
     }
 
-    /// Rows and a state without a place in the commit history: nobody's version changes.
+    /// Commits rows and a shard state without an LSN: no item's version changes.
     pub(crate) async fn commit_state(&self, change: impl FnOnce(&mut ShardState, &mut Batch)) -> Result<()> {
         let durable = self.enqueue_state(change)?;
         durable.await.unwrap_or_else(|_| Err(Error::unavailable("the server is stopping")))
@@ -109,7 +112,7 @@ impl Sequencer {
         self.visible_lsn.load(Ordering::Acquire)
     }
 
-    /// A row that is not durable yet, or is about to go.
+    /// The queued value of a row, or its queued deletion; `None` if nothing is queued for it.
     pub(super) fn pending(&self, row: &Bytes) -> Option<Option<Bytes>> {
         self.state.lock().pending.get(row).map(|pending| pending.value.clone())
     }
@@ -159,7 +162,7 @@ impl Publish for Sequencer {
         while sequence.brought.front().is_some_and(|(brought, _)| *brought <= lsn) {
             let Some((brought, rows)) = sequence.brought.pop_front() else { break };
             for row in rows {
-                // A later writer may have left a newer value, which is not durable yet.
+                // A later writer may have queued a newer value, which is not durable yet.
                 if sequence.pending.get(&row).is_some_and(|pending| pending.lsn == brought) {
                     sequence.pending.remove(&row);
                 }
@@ -170,7 +173,7 @@ impl Publish for Sequencer {
     }
 }
 
-/// A transaction that has its place and waits to become durable.
+/// A transaction that has its LSN and waits to become durable.
 pub(crate) struct Queued<T = Written> {
     pub(super) written: T,
     durable: oneshot::Receiver<Result<()>>,

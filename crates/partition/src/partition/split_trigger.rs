@@ -1,7 +1,8 @@
-//! When there is too much in a partition.
+//! Split trigger: a one-shot signal that a partition exceeds its size.
 //!
-//! Promise: whoever writes the byte too many is told once, so that somebody can start a split; and a partition that cannot be
-//! split takes nothing more in. Splitting is `engine`'s business. On the way of a write this costs one comparison.
+//! Invariant: when a write exceeds the limit, exactly one caller of `take_split_request` gets true and can start a
+//! split; a partition that cannot be split rejects writes that add bytes. `engine` performs the split. The check costs
+//! a write one comparison.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -15,32 +16,32 @@ use crate::shard_state::ShardState;
 pub(super) struct SplitTrigger(AtomicU8);
 
 const CALM: u8 = 0;
-/// Nobody has heard yet.
+/// Too large, and no caller has taken the request yet.
 const CRIES: u8 = 1;
 const HEARD: u8 = 2;
-/// All its items have one effective key.
+/// Too large, and all its items have one effective key.
 const STUCK: u8 = 3;
 
 impl SplitTrigger {
-    /// After every write: whether there is too much.
+    /// Called after every write.
     pub fn note(&self, over: bool) {
         let (from, to) = match (over, self.0.load(Ordering::Relaxed)) {
             (true, CALM) => (CALM, CRIES),
             (false, STUCK) => (STUCK, CALM),
             _ => return,
         };
-        let _ = self.0.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed); // else somebody was faster
+        let _ = self.0.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed); // or another writer did it
     }
 }
 
 impl Partition {
-    /// Whether it has become too large; the first to ask hears it.
+    /// Whether the partition has become too large; only the first caller gets true.
     pub fn hear_growth(&self) -> bool {
         self.growth.0.load(Ordering::Relaxed) == CRIES
             && self.growth.0.compare_exchange(CRIES, HEARD, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// It cannot be split; until something is deleted it is full.
+    /// The partition cannot be split: it is full until items are deleted.
     pub fn set_stuck(&self) {
         self.growth.0.store(STUCK, Ordering::Relaxed);
     }
@@ -49,12 +50,12 @@ impl Partition {
         self.growth.0.load(Ordering::Relaxed) == STUCK
     }
 
-    /// A split came to nothing: the next write too many is told again.
+    /// A split was aborted: the next write above the limit requests one again.
     pub fn forget_growth(&self) {
         self.growth.0.store(CALM, Ordering::Relaxed);
     }
 
-    /// Only what grows is refused: a full partition can still be read, trimmed and emptied.
+    /// Called only for writes that add bytes: a full partition can still be read, shrunk and emptied.
     pub(super) fn check_room(&self, schema: &Schema, shard: &ShardState) -> Result<()> {
         let limit = schema.room.partition_bytes_max;
         if shard.item_bytes <= limit || (schema.key.is_some() && !self.is_stuck()) {

@@ -1,4 +1,4 @@
-//! Single items, one after the other and all at once.
+//! Single-item operations, one after the other and concurrently.
 
 use super::*;
 use crate::shard_state::DOCNUM_COUNTER_BITS;
@@ -7,9 +7,9 @@ use pleiad_model::{Kind, json};
 use pleiad_storage::Memory;
 use pleiad_storage::testing::{FaultPlan, FaultPoint, Faulty};
 
-mod model; // many writers against a naive model
-mod reindex; // index rows after a change of the policy
-mod unique; // values that one item may have
+mod model; // concurrent writers against a naive model
+mod reindex; // index rows after a policy change
+mod unique; // unique constraints
 
 async fn create(partition: &Partition, schema: &Schema, pk: &str, id: &str, n: i64) -> Result<Written, Kind> {
     write(partition, schema, Verb::Create, id, item(pk, id, n), Precondition::None).await
@@ -85,7 +85,7 @@ async fn an_item_number_is_never_given_again() {
     let (store, schema) = (memory(), schema(&["/pk"]));
     let partition = open(&store).await;
     let first = docnum(&create(&partition, &schema, "a", "1", 0).await.unwrap());
-    assert_eq!(first >> DOCNUM_COUNTER_BITS, 3, "the range's prefix");
+    assert_eq!(first >> DOCNUM_COUNTER_BITS, 3, "the prefix of the partition key range");
     delete(&partition, &schema, "a", "1").await.unwrap();
     let second = docnum(&create(&partition, &schema, "a", "1", 0).await.unwrap());
     delete(&partition, &schema, "a", "1").await.unwrap();
@@ -159,7 +159,7 @@ async fn writers_see_what_is_queued_and_readers_only_what_is_durable() {
         assert_eq!((partition.lsn(), partition.usage().lsn), (1, 5), "four writes are queued, none is visible");
         drop(gate);
     };
-    // Polled in this order: each decides on what those before it have queued.
+    // Polled in this order: each operation decides on what the ones before it have queued.
     let (replaced, created, doubled, deleted, gone, again, ()) = tokio::join!(
         biased;
         write(&partition, &schema, Verb::Replace, "1", item("a", "1", 2), Precondition::None),
@@ -173,7 +173,7 @@ async fn writers_see_what_is_queued_and_readers_only_what_is_durable() {
     assert_eq!([replaced, created, deleted, again].map(|outcome| outcome.unwrap().lsn), [2, 3, 4, 5]);
     assert_eq!([doubled, gone].map(|outcome| outcome.unwrap_err()), [Kind::Conflict, Kind::NotFound]);
     assert_eq!(n_of(&partition, &schema, "a", "1").await, Some(3));
-    assert!(partition.sequencer.state.lock().pending.is_empty(), "nothing pending is kept");
+    assert!(partition.sequencer.state.lock().pending.is_empty(), "no pending rows are left");
     audit(&partition, &schema).await;
 }
 
@@ -184,10 +184,10 @@ async fn a_refusal_is_told_when_what_it_rests_on_is_durable() {
     let mut first = std::pin::pin!(create(&partition, &schema, "a", "1", 1));
     let mut second = std::pin::pin!(create(&partition, &schema, "a", "1", 2));
     assert!(waits_after_a_step(first.as_mut()).await);
-    assert!(waits_after_a_step(second.as_mut()).await, "refused, but on the strength of what may still be lost");
+    assert!(waits_after_a_step(second.as_mut()).await, "rejected because of a write that may still be lost");
     drop(gate);
     assert_eq!(second.await.unwrap_err(), Kind::Conflict);
-    assert_eq!(n_of(&partition, &schema, "a", "1").await, Some(1), "who hears of an item can read it");
+    assert_eq!(n_of(&partition, &schema, "a", "1").await, Some(1), "an item that caused a conflict can be read");
     assert!(first.await.is_ok());
 }
 
@@ -202,9 +202,9 @@ async fn after_a_failed_commit_no_answer_rests_on_what_was_lost() {
     let (first, second) =
         tokio::join!(create(&partition, &schema, "a", "2", 1), create(&partition, &schema, "b", "1", 1));
     assert_eq!([first.unwrap_err(), second.unwrap_err()], [lost, lost]);
-    assert_eq!(create(&partition, &schema, "a", "2", 1).await.unwrap_err(), lost, "not a conflict with what is lost");
+    assert_eq!(create(&partition, &schema, "a", "2", 1).await.unwrap_err(), lost, "not a conflict with a lost write");
     assert_eq!(create(&partition, &schema, "a", "1", 1).await.unwrap_err(), lost);
-    assert_eq!(n_of(&partition, &schema, "a", "1").await, Some(1), "reads go on");
+    assert_eq!(n_of(&partition, &schema, "a", "1").await, Some(1), "reads continue");
     assert_eq!((n_of(&partition, &schema, "a", "2").await, partition.lsn()), (None, 1));
 
     script.restart();

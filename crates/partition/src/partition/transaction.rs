@@ -1,23 +1,23 @@
-//! Many changes of one logical partition as one: all of them at one LSN, or none.
+//! Transactions: atomic changes to one logical partition, all at one LSN or none, under snapshot isolation.
 //!
-//! Promise: a transaction sees its logical partition as it was at one moment, with what it has written itself on top.
-//! Nobody else sees any of that before `commit`, and then everybody all of it. An operation that is refused has changed
-//! nothing; the transaction may go on. Whoever drops it has done nothing.
+//! Guarantees: a transaction sees a snapshot of its logical partition with its own writes on top. Other readers see
+//! none of its writes before `commit`, and all of them afterwards. A rejected operation changes nothing, and the
+//! transaction can continue. Dropping a transaction discards it.
 //!
 //! ```text
-//! begin          reads a snapshot and holds nothing. What it has written must not have changed when it commits:
-//!                the first committer wins, the other is told to try again
-//! begin_latched  holds its logical partition's latch from beginning to end, so that nobody can be faster;
-//!                for those who wait for nobody
+//! begin          optimistic: reads a snapshot and takes no latch. The items it has written must be unchanged when it
+//!                commits: the first committer wins, the other gets `RetryWith`
+//! begin_latched  pessimistic: holds its logical partition's latch from beginning to end, so that no other writer can
+//!                interfere; for callers that wait for nothing while they hold it
 //!
 //! snapshot   5 "a" @3     6 "b" @4
-//! own        5 "a" →                   9 "c" new        numbers and etags are final, LSNs are not
+//! own        5 "a" →                   9 "c" new        docnums and etags are final, LSNs are not
 //! commit     is "a" still @3, is there still no "c"?  one LSN: 5 "a" @8.0, 9 "c" @8.1
 //! ```
 
-mod commit; // what it has come to, as rows
-mod version_log; // what it did on the way
-mod reads; // what others may read through it
+mod commit; // validation, and the rows of all changes
+mod version_log; // a version row for every operation
+mod reads; // snapshot and own writes, for queries inside a transaction
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -41,9 +41,9 @@ use crate::unique::Claim;
 use crate::version_row::VersionKind;
 use version_log::History;
 
-/// What one may write, in bytes of items: it is kept in memory until its end.
+/// Limit of item bytes written by one transaction: they stay in memory until its end.
 pub const TRANSACTION_BYTES_MAX: usize = 64 << 20;
-/// Changes of one LSN are told apart by 16 bits.
+/// The changes of one LSN are numbered with 16 bits.
 pub const TRANSACTION_CHANGES_MAX: usize = u16::MAX as usize;
 
 const OTHER_KEY: &str =
@@ -52,34 +52,34 @@ const OTHER_KEY: &str =
 pub struct Transaction<'a> {
     partition: &'a Partition,
     schema: &'a Schema,
-    /// Any item of its logical partition, or none.
+    /// Identifies its logical partition; the id is empty.
     scope: ItemKey,
     ts_s: u32,
     ground: BaseState<'a>,
-    /// What its etags are made of.
+    /// What its etags are made of: its LSN is not known before the commit.
     tag: EtagSource,
-    /// Who has an id now, of those that were touched.
+    /// The docnum of each id that the transaction has touched; `None` if the id is free.
     ids: HashMap<[u8; 16], Option<u64>>,
     changes: BTreeMap<u64, ItemChange>,
     history: History,
-    /// Who holds a unique value now, of those that were touched.
+    /// The docnum that holds each unique value the transaction has touched; `None` if it is free.
     held: HashMap<Claim, Option<u64>>,
-    /// The versions that its writes were decided on.
+    /// The versions that its writes depend on; `commit` validates them.
     rests_on: Vec<(ItemKey, Option<VersionId>)>,
-    /// The holders that its writes were decided on.
+    /// The holders of unique values that its writes depend on; `commit` validates them.
     rests_on_claims: Vec<(Claim, Option<u64>)>,
     stats: Option<KeyStats>,
     growth: KeyDelta,
     written_bytes: usize,
 }
 
-/// What is below its own writes.
+/// The committed state below its own writes.
 enum BaseState<'a> {
     Snapshot(Arc<PartitionSnapshot>),
     Latched { _latch: MutexGuard<'a, ()> },
 }
 
-/// One version among all of a partition.
+/// Identifies one version within a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct VersionId {
     docnum: u64,
@@ -87,11 +87,11 @@ struct VersionId {
     seq: u16,
 }
 
-/// What becomes of one item.
+/// The net change of one item.
 struct ItemChange {
     was: Option<PreparedVersion>,
     now: Option<PreparedVersion>,
-    /// What was there went because its time was over.
+    /// The old version was removed because it had expired.
     is_over: bool,
     writes: u16,
 }
@@ -103,30 +103,30 @@ struct PreparedVersion {
     claims: Vec<Claim>,
 }
 
-/// By how much the logical partition grows.
+/// By how much the logical partition grows or shrinks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct KeyDelta {
     items: i64,
     bytes: i64,
 }
 
-/// What an operation of a transaction has come to.
+/// The result of one operation of a transaction.
 #[derive(Debug)]
 pub struct OperationEffect {
-    /// The new version; a delete leaves none. Its LSN is not known yet.
+    /// The new version, its LSN still unknown; `None` after a delete.
     pub record: Option<Record>,
     pub created: bool,
     pub charge_ru: f64,
 }
 
 impl Partition {
-    /// A transaction of one logical partition, as it is now. It holds nobody up.
+    /// Begins an optimistic transaction on a snapshot of one logical partition. Takes no latch.
     pub async fn begin<'a>(&'a self, schema: &'a Schema, logical: LogicalKey, ts_s: u32) -> Result<Transaction<'a>> {
         let view = self.view().await?;
         Ok(self.transaction(schema, logical.item(""), ts_s, BaseState::Snapshot(Arc::new(view))))
     }
 
-    /// A transaction during which nobody else writes its logical partition: it must not wait for anybody.
+    /// Begins a transaction that excludes other writers of its logical partition: the caller must not wait for clients.
     pub async fn begin_latched<'a>(&'a self, schema: &'a Schema, logical: LogicalKey, ts_s: u32) -> Transaction<'a> {
         let scope = logical.item("");
         let latch = self.latch(&scope).await;
@@ -162,14 +162,14 @@ impl Partition {
     }
 }
 
-/// Etags of transactions have the highest bit set, which no single write's has. Two transactions that began at one LSN
-/// differ in the next eight, versions of one item in the last seven.
+/// Etags of transactions have the highest bit set, which the etag of a single write never has. Two transactions that
+/// began at one LSN differ in the next eight bits, versions of one item in the last seven.
 fn tag_seq(number: u64) -> u16 {
     0x8000 | (number as u16 & 0xFF) << 7
 }
 
 impl Transaction<'_> {
-    /// How far the partition had come when it began.
+    /// The LSN of its snapshot. A latched transaction has none: the current LSN.
     pub fn lsn(&self) -> u64 {
         match &self.ground {
             BaseState::Snapshot(view) => view.lsn(),
@@ -184,7 +184,7 @@ impl Transaction<'_> {
         Ok(self.sort_out(self.find(key).await?).0)
     }
 
-    /// Its items after number `after`, in the order of their numbers; those that it has created come last.
+    /// Its items after docnum `after`, in docnum order; items that it has created come last.
     pub async fn items(&self, after: u64, quota: PageLimit) -> Result<RecordPage> {
         let BaseState::Snapshot(view) = &self.ground else {
             return Err(Error::internal("a latched transaction reads single items"));
@@ -337,13 +337,13 @@ impl Transaction<'_> {
         self.ids.insert(new.key.hash, Some(docnum));
         let (key, terms, claims) = (new.key.into_owned(), new.terms.into(), new.claims);
         change.now = Some(PreparedVersion { key, record: record.clone(), terms, claims });
-        change.writes = change.writes.wrapping_add(1); // only its low bits tell versions apart
+        change.writes = change.writes.wrapping_add(1); // only its low bits distinguish versions
         self.growth.add(growth.items, growth.bytes);
         let charge_ru = price::replace(old_bytes, new_bytes, count.removed, count.added);
         Ok(OperationEffect { record: Some(record), created: false, charge_ru })
     }
 
-    /// An id that another item has cannot be taken, unless that one is over.
+    /// Rejects an id that a live item has. Returns the dead item with that id, if there is one.
     async fn make_way(&mut self, key: &ItemKey, looked_at_bytes: usize) -> Result<Option<Record>, Rejected> {
         let found = self.find_to_write(key).await?;
         match self.sort_out(found) {
@@ -352,8 +352,8 @@ impl Transaction<'_> {
         }
     }
 
-    /// Items that hold what a new version claims: one that is there is in the way, those that are over go, with those that go
-    /// anyway. `own` is the number of the item that is written.
+    /// Rejects the write if a live item holds one of the claimed unique values. Returns the dead holders, together with
+    /// the dead item that is passed in. `own` is the docnum of the item that is written.
     async fn clear_claims(
         &mut self,
         claims: &[Claim],
@@ -372,7 +372,7 @@ impl Transaction<'_> {
         Ok(over)
     }
 
-    /// As it is for this transaction. Notes what the write will rest on.
+    /// The holder as this transaction sees it. Remembers it for validation at commit.
     async fn find_holder(&mut self, claim: &Claim) -> Result<Option<u64>> {
         if let Some(holder) = self.held.get(claim) {
             return Ok(*holder);
@@ -406,7 +406,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// One that is there, or one that is over.
+    /// Separates a live item from a dead one.
     fn sort_out(&self, found: Option<Record>) -> (Option<Record>, Option<Record>) {
         match found {
             Some(record) if self.is_gone(&record) => (None, Some(record)),
@@ -415,7 +415,7 @@ impl Transaction<'_> {
     }
 
     fn is_gone(&self, record: &Record) -> bool {
-        // What it has written itself has no LSN yet, and is there.
+        // Its own writes have no LSN yet and are live.
         let is_own = self.changes.get(&record.docnum).is_some_and(|change| change.now.is_some());
         !is_own
             && match &self.ground {
@@ -424,7 +424,7 @@ impl Transaction<'_> {
             }
     }
 
-    /// Removes an item if it is still this version, gone or not.
+    /// Removes an item, dead or live, if it still has this version.
     pub(super) async fn erase(&mut self, found: &Record) -> Result<()> {
         let key = key_of(self.schema, found)?;
         let current = self.find(&key).await?.filter(|current| VersionId::of(current) == VersionId::of(found));
@@ -438,7 +438,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// As it is for this transaction.
+    /// The item as this transaction sees it.
     async fn find(&self, key: &ItemKey) -> Result<Option<Record>> {
         let Some(docnum) = self.ids.get(&key.hash) else { return self.find_below(key).await };
         let change = docnum.and_then(|docnum| self.changes.get(&docnum));
@@ -452,7 +452,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Notes what the write will rest on.
+    /// Finds an item to be written, and remembers the version that the write depends on.
     async fn find_to_write(&mut self, key: &ItemKey) -> Result<Option<Record>> {
         let found = self.find(key).await?;
         if matches!(self.ground, BaseState::Snapshot(_)) && !self.ids.contains_key(&key.hash) {
@@ -462,7 +462,7 @@ impl Transaction<'_> {
         Ok(found)
     }
 
-    /// Only what grows is refused.
+    /// Rejects only changes that add bytes.
     async fn check_growth(&mut self, growth: KeyDelta) -> Result<()> {
         if growth.bytes <= 0 {
             return Ok(());
@@ -490,7 +490,7 @@ impl Transaction<'_> {
     }
 }
 
-/// The item's change, begun if it was not touched before.
+/// The item's entry in the change map, created at its first change.
 fn touch<'c>(
     changes: &'c mut BTreeMap<u64, ItemChange>,
     schema: &Schema,
@@ -515,7 +515,7 @@ impl ItemChange {
         self.now.as_ref().or(self.was.as_ref())
     }
 
-    /// The latest version goes; what it claimed is free.
+    /// Removes the latest version; returns the unique claims that become free.
     fn leave(&mut self) -> Vec<Claim> {
         let claims = self.latest().map(|version| version.claims.clone());
         self.now = None;
@@ -524,7 +524,7 @@ impl ItemChange {
 }
 
 impl PreparedVersion {
-    /// The rows that differ in the one that follows.
+    /// How many index rows and claims differ between this version and the next.
     fn count_to(&self, next: &PreparedWrite<'_>) -> TermCount {
         TermCount::between(&self.terms, &next.terms) + TermCount::of_claims(&self.claims, &next.claims)
     }

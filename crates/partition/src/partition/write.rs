@@ -1,7 +1,7 @@
-//! One item's change, from what is there to a transaction that has its place: insert, update, remove, expire.
+//! Single-item writes: from the current version to a sequenced change (insert, update, remove, expire).
 //!
-//! Promise: the caller holds the logical partition's latch, so that what is looked up here stays true until the change is
-//! sequenced. What may be refused is in `checks`, which rows a change makes in `transaction`.
+//! Invariant: the caller holds the logical partition's latch, so that what is looked up here stays true until the
+//! change is sequenced. `checks` decides what is rejected, `row_changes` which rows a change puts and deletes.
 
 use std::borrow::Cow;
 
@@ -39,7 +39,7 @@ impl Partition {
         }
     }
 
-    /// `over` is an item of the same name whose time is over: it goes in the same transaction.
+    /// `dead` is a dead item with the same id: it is removed in the same transaction.
     async fn insert(&self, schema: &Schema, new: &PreparedWrite<'_>, over: Option<Record>) -> Result<Queued, Rejected> {
         let over = over.map(|record| RemovedVersion::new(schema, new.target.clone(), record)).transpose()?;
         let over = self.make_way(schema, new, None, over).await?;
@@ -99,8 +99,9 @@ impl Partition {
         })?)
     }
 
-    /// Whoever holds one of the new version's unique values is in the way, unless it is gone already: then it goes in the
-    /// same transaction, with those that go anyway. `own` is the number of the item that is written.
+    /// Rejects the write if a live item holds one of the new version's unique values. Returns the dead holders,
+    /// together with the dead item that is passed in: they are removed in the same transaction. `own` is the docnum of
+    /// the item that is written.
     async fn make_way(
         &self,
         schema: &Schema,
@@ -146,7 +147,7 @@ impl Partition {
         })?)
     }
 
-    /// Removes an item whose time is over, unless somebody has written it since.
+    /// Removes an expired item, unless it has been written since.
     pub(crate) async fn expire_item(&self, schema: &Schema, found: &Record, now_s: u32) -> Result<Option<Queued>> {
         let key = key_of(schema, found)?;
         let _latch = self.latch(&key).await;
@@ -166,7 +167,7 @@ impl Partition {
     }
 }
 
-/// A version on its way out, with what it put beside itself.
+/// A version that is removed or replaced, with its index terms and unique claims.
 struct RemovedVersion {
     key: ItemKey,
     record: Record,
@@ -195,7 +196,7 @@ impl RemovedVersion {
         shard.item_bytes = shard.item_bytes.saturating_sub(self.record.body().len() as u64);
     }
 
-    /// Nobody has seen it for some time: because its time is over, or because it was erased with its key.
+    /// Removes a dead item: one that is expired, or was deleted with its partition key.
     fn go(&self, expiry: &Expiry, at: u64, shard: &mut ShardState, changes: &mut RowChanges) {
         match expiry.is_over(&self.record.view()) {
             true => changes.expire(at, &self.as_old()),
@@ -211,7 +212,7 @@ pub(super) fn key_of(schema: &Schema, record: &Record) -> Result<ItemKey> {
     Ok(ItemKey::new(schema.key.as_ref(), &key, record.id()))
 }
 
-/// A draft with everything worked out that needs no lock.
+/// A draft with everything computed that needs no latch.
 pub(super) struct PreparedWrite<'a> {
     pub(super) target: &'a ItemKey,
     pub(super) key: Cow<'a, ItemKey>,

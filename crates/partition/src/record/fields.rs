@@ -1,13 +1,13 @@
-//! Where an item's properties are in its text.
+//! Field offsets: a list of where each top-level property of an item is in its JSON text.
 //!
-//! Promise: with the list a property is found, or known to be missing, without looking at the others. The list only
-//! points the way: the name is compared in the text, so that names with one hash are told apart.
+//! Guarantees: with the list a property is found, or known to be missing, without reading the others. The list is only
+//! a hint: the name is compared in the text, so that names with equal hashes are distinguished.
 //!
 //! ```text
 //! count u16 │ (name hash u32 │ where the value begins in the body u32)*      top-level properties, in their order
 //!   00 02   │ 37 38 6a e0    │ 00 00 00 06
 //!           │ eb 0c 34 31    │ 00 00 00 0f                                  {"id":"a1","n":5}
-//!   ff ff   │                                                              not listed: walk the text
+//!   ff ff   │                                                              not listed: scan the text
 //! ```
 
 use pleiad_model::json::lazy;
@@ -44,7 +44,7 @@ fn listed(body: &[u8]) -> Option<FieldOffsets> {
     Some(FieldOffsets { list })
 }
 
-/// How long the entries are that follow a count; `None` if there are none because nothing is listed.
+/// The length of the entries that follow a count, in bytes; `None` if nothing is listed.
 pub fn entries_bytes(count: u16) -> Option<usize> {
     (count != UNLISTED).then_some(usize::from(count) * ENTRY_BYTES)
 }
@@ -66,8 +66,8 @@ pub fn find<'a>(entries: &[u8], body: &'a [u8], name: &str, hash: u32) -> Option
     if met { lazy::property(body, name) } else { None }
 }
 
-/// Whether text ends with `{"name":` or `,"name":`. A quote behind a comma or a brace opens a string: one that belongs
-/// to the string would have a backslash before it.
+/// Whether text ends with `{"name":` or `,"name":`. A quote after a comma or a brace opens a string: a quote inside a
+/// string would have a backslash before it.
 fn is_named(before: &[u8], name: &str) -> bool {
     let opened = before.strip_suffix(b"\":").and_then(|before| before.strip_suffix(name.as_bytes()));
     matches!(opened, Some([.., b'{' | b',', b'"'])) && !name.contains(['"', '\\'])

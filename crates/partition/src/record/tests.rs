@@ -61,7 +61,7 @@ fn an_item_remembers_that_it_wanted_no_index() {
     }
 }
 
-/// As data directories hold it that were written before fields were listed.
+/// Data directories contain such records from before fields were listed.
 #[test]
 fn a_record_of_the_first_codec_is_read() {
     let mut bytes =

@@ -1,4 +1,4 @@
-//! Which rows a change touches, told by applying it to a store.
+//! The rows that a change puts and deletes, checked by applying it to a store.
 
 use super::*;
 use crate::record::{Contents, FieldOffsets};
@@ -42,13 +42,13 @@ impl Item {
 
 async fn apply(store: &AnyStore, changes: &RowChanges) {
     store.commit(&changes.batch, Durability::Written).await.unwrap();
-    // Later writers are shown exactly what they would find in the store.
+    // The pending rows are exactly what later writers will find in the store.
     for (row, value) in &changes.pending {
         assert_eq!(store.get(row).await.unwrap(), *value);
     }
 }
 
-/// How many rows of each tag there are.
+/// The tags of all rows, one character per row.
 async fn tags(store: &AnyStore) -> String {
     rows(store, SHARD).await.keys().map(|row| char::from(row[8])).collect()
 }
@@ -66,7 +66,7 @@ async fn unique_values_are_claimed_kept_and_set_free() {
     let mut changes = RowChanges::default();
     let count = changes.update(SHARD, &item.old_one(), &renamed.new_one());
     apply(&store, &changes).await;
-    assert_eq!(count, TermCount { removed: 1, added: 1 }, "only the id's term has changed");
+    assert_eq!(count, TermCount { removed: 1, added: 1 }, "only the term of the id has changed");
     assert!(store.get(&row).await.unwrap().is_some());
     let mut changes = RowChanges::default();
     let count = changes.update(SHARD, &renamed.old_one(), &other.new_one());
@@ -103,7 +103,7 @@ async fn an_update_leaves_exactly_the_rows_of_the_new_version() {
     let mut changes = RowChanges::default();
     let count = changes.update(SHARD, &old.old_one(), &new.new_one());
     apply(&store, &changes).await;
-    assert_eq!(count, TermCount { removed: 2, added: 2 }, "id and n; pk stays, and nobody pays for the time");
+    assert_eq!(count, TermCount { removed: 2, added: 2 }, "id and n; pk stays, and the time's term is free");
 
     let mut changes = RowChanges::default();
     changes.insert(SHARD, &new.new_one());

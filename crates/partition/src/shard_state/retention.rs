@@ -1,12 +1,12 @@
-//! From which LSN on a shard has all versions, key by key.
+//! Retention watermark: the LSN after which a shard has all versions, per EPK range.
 //!
-//! Promise: whoever reads some keys needs a position that is new enough for these, and not for others. A merge brings together
-//! histories that were counted apart, so that what one parent does not have any more says nothing about the other's keys. What is
-//! removed later is removed up to one LSN for all, and then there is one number again.
+//! Invariant: a reader of some keys needs a position after the watermark of these keys only. A merge joins histories
+//! with independent LSNs, so the versions that one parent has removed do not limit readers of the other parent's keys.
+//! Later trimming removes versions of all keys up to one LSN; then there is a single watermark again.
 //!
 //! ```text
 //! p1 [00 ── 80) from 22      p2 [80 ── FF) from 116
-//! p3 [00 ───────────── FF)   from 22, of [80 ── FF) from 116         removed up to 130: from 130
+//! p3 [00 ───────────── FF)   from 22, for [80 ── FF) from 116        trimmed up to 130: from 130
 //! ```
 //!
 //! ```text
@@ -20,13 +20,14 @@ use pleiad_model::partition_key::{EffectiveKey, EpkRange};
 
 use crate::feed::KeyScope;
 
-/// The row that holds them is written with every change. Merges that would need more ask all readers for the latest of them.
+/// The row with these ranges is written with every change, so their number is limited. A merge that would need more
+/// applies the latest watermark to all keys.
 const LATER_MAX: usize = 32;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetentionWatermark {
     lsn: u64,
-    /// Where it is later than that.
+    /// The EPK ranges with a later watermark.
     later: Arc<[Later]>,
 }
 
@@ -41,7 +42,7 @@ impl RetentionWatermark {
         RetentionWatermark { lsn, later: Arc::default() }
     }
 
-    /// What holds where several shards have become one.
+    /// The watermark of a shard that was merged from several.
     pub fn merged<'p>(parts: impl Iterator<Item = (&'p EpkRange, RetentionWatermark)>) -> RetentionWatermark {
         let mut all = Vec::new();
         for (keys, part) in parts {
@@ -59,24 +60,24 @@ impl RetentionWatermark {
         }
     }
 
-    /// What holds in a part of the keys.
+    /// The watermark of a child with these keys.
     pub fn within(&self, keys: &EpkRange) -> RetentionWatermark {
         let part = |later: &Later| Some(Later { keys: later.keys.intersect(keys)?, lsn: later.lsn });
         RetentionWatermark { lsn: self.lsn, later: self.later.iter().filter_map(part).collect() }
     }
 
-    /// The LSN behind which no version of these keys is missing.
+    /// The LSN after which no version of these keys is missing.
     pub fn lsn_of(&self, scope: &KeyScope) -> u64 {
         let asked = self.later.iter().filter(|later| scope.overlaps(&later.keys));
         asked.map(|later| later.lsn).fold(self.lsn, u64::max)
     }
 
-    /// The same for all keys.
+    /// The LSN after which no version of any key is missing.
     pub fn latest(&self) -> u64 {
         self.later.iter().map(|later| later.lsn).fold(self.lsn, u64::max)
     }
 
-    /// Nothing up to here is there any more.
+    /// Versions up to this LSN were removed.
     pub fn raise(&mut self, lsn: u64) {
         *self = RetentionWatermark::new(self.lsn.max(lsn), self.later.to_vec());
     }

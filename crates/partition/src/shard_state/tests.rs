@@ -1,4 +1,4 @@
-//! Rows of this version and of earlier ones, and rows of nobody.
+//! Rows of this version and of earlier ones, and malformed rows.
 
 use super::*;
 use pleiad_model::partition_key::{EffectiveKey, EpkRange};
@@ -42,7 +42,7 @@ fn versions_are_complete_from_the_first_write_that_leaves_one() {
     state.advance(true);
     assert_eq!((state.lsn, state.versions_from.clone()), (7, Some(RetentionWatermark::at(5))));
     state.advance(false);
-    assert_eq!(state.versions_from, Some(RetentionWatermark::at(8)), "this one is missing");
+    assert_eq!(state.versions_from, Some(RetentionWatermark::at(8)), "the version of this change is missing");
 }
 
 proptest! {

@@ -1,4 +1,4 @@
-//! What a view finds, against the items it was made of.
+//! Reads of a snapshot against the items that were written.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ const SMALL: [Limit; 4] = [
     Limit { rows: usize::MAX, bytes: 700 },
 ];
 
-/// Items of five keys, every fourth of them gone again.
+/// Items of five keys, every fourth of them deleted again.
 async fn filled() -> (Partition, Schema, Vec<Record>) {
     let (partition, schema) = (open(&memory()).await, schema(&["/pk"]));
     let mut records = Vec::new();

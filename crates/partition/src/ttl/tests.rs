@@ -1,4 +1,4 @@
-//! When an item is over.
+//! When an item is expired.
 
 use super::*;
 use crate::record::{Contents, FieldOffsets};
@@ -14,7 +14,7 @@ fn record(ts_s: u32, ttl: &str) -> Record {
     Record::encode(&contents, 1, 0).unwrap()
 }
 
-/// The first second in which it is gone.
+/// The first second in which the item is expired.
 fn gone_at(default_s: Option<i32>, record: &Record) -> Option<u32> {
     (record.ts_s..record.ts_s + 100).find(|now_s| Expiry::new(default_s, *now_s).is_over(&record.view()))
 }

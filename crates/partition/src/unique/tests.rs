@@ -1,4 +1,4 @@
-//! Values claim the same row exactly when they are equal.
+//! Values claim the same row exactly if they are equal.
 
 use pleiad_model::json;
 use pleiad_model::partition_key::{KeyKind, KeyVersion, PartitionKey, PartitionKeyDefinition};

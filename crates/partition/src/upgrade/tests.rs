@@ -1,4 +1,4 @@
-//! A shard of version 1, made by turning back what is written today.
+//! Upgrades of a version 1 shard, which is made by downgrading a current one.
 
 use pleiad_storage::Durability;
 
@@ -9,7 +9,7 @@ use crate::testing::{audit, draft, item, memory, open, range, rows, schema};
 
 const SHARD: u64 = 7;
 
-/// The first `left` feed rows are already of today: whoever did it was stopped there.
+/// Downgrades all feed rows but the first `left`: as if an upgrade had been interrupted there.
 async fn turn_back(store: &AnyStore, left: usize) {
     let mut batch = Batch::new();
     for row in rows(store, SHARD).await.keys().filter(|row| row[8] == Tag::Feed as u8).skip(left) {
@@ -18,7 +18,7 @@ async fn turn_back(store: &AnyStore, left: usize) {
         batch.put(&row[..row.len() - 8], docnum_value(docnum));
     }
     let state = store.get(&keyspace::state(SHARD)).await.unwrap().unwrap();
-    // Neither versions nor merges.
+    // Without the fields for versions and merges.
     batch.put(keyspace::state(SHARD), [&[1], &state[1..17], &state[33..49]].concat());
     store.commit(&batch, Durability::Written).await.unwrap();
 }

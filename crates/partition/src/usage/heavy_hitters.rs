@@ -1,7 +1,7 @@
-//! The heaviest of many keys in little memory: the space-saving sketch.
+//! Heavy hitters: the space-saving sketch, which finds the heaviest of many keys in little memory.
 //!
-//! Promise: a key that took more than a `COUNTERS`th of all is in it, and no figure is too low; a new key takes over
-//! the smallest counter with its figure, so figures may be too high by that.
+//! Invariant: a key with more than 1/`COUNTERS` of the total weight is in the sketch, and no weight is too low; a new
+//! key takes over the smallest counter with its weight, so a weight may be too high by that.
 
 const COUNTERS: usize = 32;
 
@@ -14,7 +14,7 @@ pub struct SpaceSaving {
 struct Counter {
     key: Vec<u8>,
     weight: u64,
-    /// How much of the weight may be another key's.
+    /// How much of the weight may belong to other keys.
     inherited: u64,
 }
 
@@ -40,7 +40,7 @@ impl SpaceSaving {
         other.counters.iter().for_each(|counter| self.add(&counter.key, counter.weight - counter.inherited));
     }
 
-    /// By what is surely theirs, the heaviest first.
+    /// The heaviest keys by guaranteed weight, in descending order.
     pub fn top(&self, count: usize) -> Vec<(Vec<u8>, u64)> {
         let sure = |counter: &Counter| (counter.key.clone(), counter.weight - counter.inherited);
         let mut top: Vec<_> = self.counters.iter().map(sure).collect();

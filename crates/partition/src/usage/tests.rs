@@ -1,4 +1,4 @@
-//! What is remembered of a partition's use, on a clock that the tests hold.
+//! A partition's usage statistics, with a clock that the tests control.
 
 use super::*;
 

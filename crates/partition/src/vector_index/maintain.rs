@@ -1,7 +1,7 @@
-//! Sketches, kept up behind the writers.
+//! Background maintenance of ANN indexes: builds them, and applies the changes of the feed.
 //!
-//! One thread tends all sketches; readers wait for it no longer than it takes to put a few vectors. A sketch that is built
-//! is shown when it is whole.
+//! One thread maintains all indexes; readers wait for it no longer than it takes to insert a few vectors. A new index
+//! is published when it is complete.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,24 +18,24 @@ use crate::partition::Partition;
 use crate::schema::Schema;
 use crate::snapshot::PartitionSnapshot;
 
-/// Changes followed at once, and vectors put before readers get their turn.
+/// Changes read at a time, and vectors inserted before the lock is released for readers.
 const FOLLOWED: usize = 512;
 const PUT_AT_ONCE: usize = 8;
-/// Between two looks at whether to go on, while a graph is built.
+/// Vectors inserted between two cancellation checks, while a graph is built.
 const BUILT_AT_ONCE: usize = 64;
-/// A graph is written when so many lists changed, or a quarter of them, or nobody writes.
+/// A graph is saved when this many neighbour lists changed and a quarter of all, or when there are no new writes.
 const CHANGED_MIN: usize = 1_000;
-/// A feed of one transaction may be longer than what is followed at once.
+/// The feed rows of one transaction can be more than `FEED_CHUNK`.
 const TRANSACTION_ROWS_MAX: usize = 1 << 20;
-/// What a vector takes beside its codes.
+/// Memory per vector beside its quantized elements.
 const SKETCHED_ITEM_BYTES: usize = 256;
 
-/// Whether to go on.
+/// Cancellation check: returns false when the work should stop.
 pub type ShouldContinue<'g> = &'g mut (dyn FnMut() -> bool + Send);
 
 impl Partition {
-    /// Brings the sketches that the schema asks for some way up to now; says whether there is more to do at once. None is begun
-    /// that takes more than `room_bytes`. For a thread that may wait.
+    /// One maintenance pass over the indexes of the schema. Returns true if there is more to do immediately. Builds no
+    /// index that takes more than `budget_bytes`. For a blocking thread.
     pub async fn tend_sketches(&self, schema: &Schema, room_bytes: usize, goes_on: ShouldContinue<'_>) -> Result<bool> {
         let rules: Vec<&VectorRule> = schema.usable_index().vectors().filter(|rule| plan(rule).is_some()).collect();
         self.drop_others(schema, &rules).await?;
@@ -59,7 +59,7 @@ impl Partition {
         Ok(())
     }
 
-    // The first time.
+    // Creation.
 
     async fn begin_sketch(&self, rule: &VectorRule, room_bytes: usize, goes_on: ShouldContinue<'_>) -> Result<()> {
         let Some(plan) = plan(rule) else { return Ok(()) };
@@ -88,7 +88,7 @@ impl Partition {
         Ok(())
     }
 
-    /// Every vector, one after the other.
+    /// Inserts every vector, one after the other.
     async fn build(
         &self,
         view: &PartitionSnapshot,
@@ -108,7 +108,8 @@ impl Partition {
         Ok(!stopped)
     }
 
-    /// From its rows: what changed since they were written, and what they do not link, is linked anew.
+    /// Loads the graph from its rows. Items that changed after these were written, and items without links, are linked
+    /// again.
     async fn come_back(
         &self,
         view: &PartitionSnapshot,
@@ -132,7 +133,7 @@ impl Partition {
         Ok(true)
     }
 
-    // From then on.
+    // Maintenance.
 
     async fn follow(&self, schema: &Schema, rule: &VectorRule, held: &MaintainedIndex) -> Result<bool> {
         let view = self.view().await?;
@@ -171,7 +172,7 @@ impl Partition {
     }
 }
 
-/// The next changes, each transaction as a whole, and whether there are more.
+/// The next changes in whole transactions, and whether there are more.
 async fn whole_transactions(view: &PartitionSnapshot, from_lsn: u64) -> Result<(Vec<ChangeRow>, bool)> {
     let (mut rows, more) = view.feed_rows((from_lsn, 0, 0), Limit::rows(FOLLOWED)).await?;
     let Some(last) = rows.last().map(|row| row.lsn).filter(|_| more) else { return Ok((rows, more)) };
@@ -198,7 +199,8 @@ fn put(sketch: &mut AnnIndex, docnum: u64, vector: Option<&[f32]>) {
     }
 }
 
-/// Items that are gone leave no change behind: readers miss them, and if there are many, they are more than there are items.
+/// Removes deleted items from the index. A delete leaves no feed row: readers report such items as missing, and if
+/// there are many, the index is larger than the number of items.
 async fn sweep(view: &PartitionSnapshot, rule: &VectorRule, held: &MaintainedIndex) -> Result<()> {
     let mut missing = std::mem::take(&mut *held.missing.lock());
     let known = held.sketch.read().len() as u64;
@@ -225,7 +227,7 @@ async fn restore(view: &PartitionSnapshot, rule: &VectorRule, sketch: &mut AnnIn
     Ok(true)
 }
 
-/// The vectors that items have, of those that have one.
+/// The vectors of these items; `None` for an item without one.
 async fn vectors(view: &PartitionSnapshot, rule: &VectorRule, docnums: &[u64]) -> Result<Vec<(u64, Option<Vec<f32>>)>> {
     let mut found = Vec::with_capacity(docnums.len());
     let mut numbers = docnums.iter();

@@ -1,11 +1,11 @@
-//! A graph as rows.
+//! Persisted ANN graph: one row per node with its neighbours.
 //!
-//! Promise: rows are hints. A list may name items that are gone, or be missing: whoever reads it leaves out the ones and links the
-//! others anew. So rows are written in any portions, and only the LSN is written last.
+//! Invariant: rows are hints. A neighbour list may name deleted items, or be missing: the loader skips such items and
+//! links nodes without a list again. So rows are written in batches of any size, and only the LSN must be written last.
 //!
 //! ```text
 //! graph row of an item    docnum u64 │ docnum u64 │ …                 its neighbours
-//! graph row of 0          LSN u64 │ function u8                       up to where the items' lists are of their vectors
+//! graph row of 0          LSN u64 │ function u8                       the lists match the vectors up to this LSN
 //! ```
 
 use pleiad_model::policy::DistanceFunction;
@@ -17,7 +17,7 @@ use crate::index::VectorRule;
 use crate::partition::Partition;
 use crate::schema::Schema;
 
-/// What is written at once: writers wait for no more.
+/// The size of one batch: it bounds how long other writers wait.
 const BATCH_BYTES: usize = 1 << 20;
 
 fn function_code(function: DistanceFunction) -> u8 {
@@ -40,20 +40,20 @@ pub fn encode_place(lsn: u64, function: DistanceFunction) -> Vec<u8> {
     [&lsn.to_be_bytes()[..], &[function_code(function)]].concat()
 }
 
-/// `None` if it is of another function.
+/// `None` if the graph was built for another distance function.
 pub fn decode_place(bytes: &[u8], function: DistanceFunction) -> Result<Option<u64>> {
     let (lsn, rest) = bytes.split_first_chunk().ok_or_else(|| Error::corrupt("the place of a graph"))?;
     Ok((rest == [function_code(function)]).then(|| u64::from_be_bytes(*lsn)))
 }
 
 impl Partition {
-    /// Up to where the rows of a graph tell of a partition.
+    /// The LSN up to which the rows of a graph include the partition's changes.
     pub(super) async fn saved_lsn(&self, rule: &VectorRule) -> Result<Option<u64>> {
         let row = self.store.get(&keyspace::graph(self.range.shard, rule.id, 0)).await?;
         row.map_or(Ok(None), |row| decode_place(&row, rule.function))
     }
 
-    /// Gives every item the neighbours that its row names.
+    /// Gives every node the neighbours in its row.
     pub(super) async fn relink(&self, rule: &VectorRule, sketch: &mut AnnIndex) -> Result<()> {
         let (from, to) = keyspace::graph_range(self.range.shard, rule.id);
         let snapshot = self.store.snapshot().await?;
@@ -85,7 +85,7 @@ impl Partition {
         self.write_rows(schema, batch).await
     }
 
-    /// Nothing is left of a graph that no policy asks for.
+    /// Deletes all rows of a graph that is no longer in the policy.
     pub(super) async fn forget(&self, schema: &Schema, path: u64) -> Result<()> {
         let (from, to) = keyspace::graph_range(self.range.shard, path);
         let mut batch = Batch::new();

@@ -1,4 +1,4 @@
-//! Proves: a search by sketch gives items that are there, with their true distances; a graph comes back from its rows.
+//! Proves: an ANN search returns existing items with their true distances; a graph is loaded from its rows.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ fn vector_schema(kind: &str) -> Schema {
     Schema::new(1, &definition, &ComputedDefinitions::default(), &[], SizeLimits::UNLIMITED)
 }
 
-/// A vector by a number: the same number, the same vector.
+/// A pseudo-random vector: the same seed gives the same vector.
 fn vector(seed: u64) -> Vec<f32> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut next = || {
@@ -72,14 +72,14 @@ impl World {
         while self.partition.tend_sketches(&self.schema, usize::MAX, &mut || true).await.unwrap() {}
     }
 
-    /// The ten nearest by sketch; says how many of them are.
+    /// The recall of the ten nearest items of ANN searches.
     async fn recall(&self) -> f64 {
         let mut hits = 0;
         for seed in 0..30 {
             let to = vector(900_000 + seed);
             let wanted = VectorQuery { rule: self.rule(), function: DistanceFunction::Euclidean, to: &to };
             let view = self.partition.view().await.unwrap();
-            let mut nears = self.partition.nearest_about(&view, wanted, 100).await.unwrap().expect("a sketch");
+            let mut nears = self.partition.nearest_about(&view, wanted, 100).await.unwrap().expect("an ANN index");
             for near in &nears {
                 let vector = &self.vectors[&near.docnum];
                 assert_eq!(Some(near.distance), pleiad_vector::distance::distance(wanted.function, vector, &to));
@@ -132,7 +132,7 @@ async fn a_sketch_sees_every_write_at_once_and_nothing_that_is_gone() {
         }
         world.tend().await;
         assert!(world.recall().await > 0.97);
-        // Nobody tends it now.
+        // No maintenance from here on.
         for id in 1..=200 {
             world.put(id, 5_000 + id).await;
             world.delete(1_000 + id).await;
@@ -150,7 +150,7 @@ async fn a_sketch_sees_every_write_at_once_and_nothing_that_is_gone() {
         let report = world.partition.check(&world.schema).await.unwrap();
         assert_eq!(report.problems.count, 0, "{report:?}");
 
-        // A restart finds the graph in its rows.
+        // A restart loads the graph from its rows.
         world.put(9_999, 9_999).await;
         let again = World { schema: vector_schema(kind), partition: open(&store).await, vectors: world.vectors };
         let stops = &mut || kind == "quantizedFlat" || again.partition.lsn() == 0;

@@ -1,4 +1,4 @@
-//! Every change against a naive list of them.
+//! All versions against a naive list of the changes.
 
 use super::*;
 use crate::partition::{Precondition, Verb};
@@ -71,7 +71,7 @@ async fn every_version_comes_in_order_in_pages_of_every_size() {
     audit(&partition, &schema).await;
 }
 
-/// Both leave room for an item of the same name, and only one of them is a matter of time.
+/// In both cases a new item replaces a dead one with the same id; only one of them expired.
 #[tokio::test]
 async fn what_was_erased_with_its_key_was_deleted_and_what_is_over_has_expired() {
     let (partition, erasing) = (open(&memory()).await, keeping());
@@ -93,8 +93,8 @@ async fn what_was_erased_with_its_key_was_deleted_and_what_is_over_has_expired()
 async fn versions_are_kept_from_the_first_write_under_the_policy_on() {
     let (partition, off) = (open(&memory()).await, schema(&["/pk"]));
     put(&partition, &off, "before", 7).await;
-    assert!(partition.versions(&everything(1), by(9)).await.unwrap().versions.is_empty(), "from now on");
-    assert!(partition.versions(&everything(0), by(9)).await.is_err(), "nobody kept what was before");
+    assert!(partition.versions(&everything(1), by(9)).await.unwrap().versions.is_empty(), "complete from now on");
+    assert!(partition.versions(&everything(0), by(9)).await.is_err(), "earlier versions were not retained");
     let on = keeping();
     put(&partition, &on, "after", 7).await;
     assert_eq!(partition.versions(&everything(1), by(9)).await.unwrap().versions.len(), 1);
@@ -102,7 +102,7 @@ async fn versions_are_kept_from_the_first_write_under_the_policy_on() {
 
     put(&partition, &off, "unseen", 7).await;
     put(&partition, &on, "again", 7).await;
-    assert!(partition.versions(&everything(2), by(9)).await.is_err(), "one is missing");
+    assert!(partition.versions(&everything(2), by(9)).await.is_err(), "one version is missing");
     assert_eq!(partition.versions(&everything(3), by(9)).await.unwrap().versions.len(), 1);
 }
 
@@ -121,7 +121,7 @@ async fn versions_go_when_their_time_is_over_and_old_positions_hear_of_it() {
     assert!(partition.versions(&everything(19), by(99)).await.is_err());
     partition.forget_versions().await.unwrap();
     assert_eq!(partition.usage().versions_from, None);
-    assert_eq!(partition.usage().lsn, 20, "nothing of this moves the LSN");
+    assert_eq!(partition.usage().lsn, 20, "trimming does not advance the LSN");
 }
 
 #[test]
@@ -131,5 +131,5 @@ fn a_transaction_goes_whole() {
     let end = |old, more| end_of(&rows, old, more).unwrap();
     assert_eq!([end(0, false), end(1, false), end(2, false), end(3, false)], [None, None, Some(4), Some(5)]);
     assert_eq!([end(4, false), end(5, false), end(5, true)], [Some(5), Some(6), Some(5)]);
-    assert_eq!(end_of(&rows[..2], 2, true).unwrap(), Some(4), "one that fills a chunk");
+    assert_eq!(end_of(&rows[..2], 2, true).unwrap(), Some(4), "a transaction that fills a chunk is removed whole");
 }

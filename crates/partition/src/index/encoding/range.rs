@@ -1,8 +1,8 @@
-//! Which stretch of a path's rows a reader needs.
+//! Term ranges: the range of encoded values at a path that a predicate selects.
 //!
-//! Promise: every item whose value is asked for lies in the range. Others may lie in it too, where the index
-//! does not tell them apart: arrays from arrays, objects from objects, strings that share their first
-//! 1,000 bytes (300 in a composite index) when an order is asked for. Whoever reads looks at the item again.
+//! Invariant: the rows of every matching item are in the range. Other rows may be in it too, where the index does not
+//! distinguish values: arrays from arrays, objects from objects, and in comparisons strings that share their first
+//! 1,000 bytes (300 in a composite index). Readers check the item again.
 //!
 //! ```text
 //! exact(1)               05 bff0000000000000 … 05 bff0000000000001
@@ -11,7 +11,7 @@
 //! of_type(Boolean)       02                  … 04
 //! defined()              01                  … 0c
 //!
-//! as a component that descends, every byte is inverted and the ends change places:
+//! in a descending component every byte is inverted, and the ends are swapped:
 //! x >= "b"               f7                  … f7 9d ffff
 //! ```
 
@@ -25,7 +25,7 @@ use pleiad_model::memcomparable::{ARRAY, FALSE, NULL, NUMBER, OBJECT, STRING, TR
 
 use super::{BEYOND, END_HASHED, TermType, component_stem, encode, plain_stem};
 
-/// Encoded values from `from` up to, not including, `to`.
+/// Encoded values in `[from, to)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TermRange {
     pub from: Vec<u8>,
@@ -33,7 +33,7 @@ pub struct TermRange {
 }
 
 impl TermRange {
-    /// Everything at the path, also that a value is missing.
+    /// All rows at the path, including those of items without a value.
     pub fn all() -> TermRange {
         TermRange { from: vec![UNDEFINED], to: vec![BEYOND] }
     }
@@ -42,7 +42,7 @@ impl TermRange {
         TermRange { from: vec![NULL], to: vec![BEYOND] }
     }
 
-    /// The first and the last number of an item without a value that lies in the range.
+    /// The first and the last docnum that the range allows for an item without a value.
     pub fn undefined_docnums(&self) -> Option<(u64, u64)> {
         let first = match self.from.split_first() {
             Some((&UNDEFINED, docnum)) => docnum.first_chunk().map_or(0, |docnum| u64::from_be_bytes(*docnum)),
@@ -75,23 +75,23 @@ impl TermRange {
         PATH.exact(value)
     }
 
-    /// Values of the bounds' type between them. Bounds of two types have nothing between them; without
-    /// bounds every value is.
+    /// The values of the bounds' type between the bounds. Bounds of different types give an empty range, no bounds give
+    /// all defined values.
     pub fn range(low: Bound<&Value>, high: Bound<&Value>) -> TermRange {
         PATH.range(low, high)
     }
 
-    /// Strings that begin with this one.
+    /// Strings with this prefix.
     pub fn prefix(text: &str) -> TermRange {
         PATH.prefix(text)
     }
 
-    /// `range`, of one component of a composite index.
+    /// `range` for one component of a composite index.
     pub fn component_range(low: Bound<&Value>, high: Bound<&Value>, descending: bool) -> TermRange {
         COMPONENT.range(low, high).directed(descending)
     }
 
-    /// `prefix`, of one component of a composite index.
+    /// `prefix` for one component of a composite index.
     pub fn component_prefix(text: &str, descending: bool) -> TermRange {
         COMPONENT.prefix(text).directed(descending)
     }
@@ -105,19 +105,19 @@ impl TermRange {
         }
     }
 
-    /// The same, behind these components of a composite index.
+    /// This range for the component that follows these encoded components of a composite index.
     pub fn behind(self, known: &[u8]) -> TermRange {
         TermRange { from: [known, &self.from].concat(), to: [known, &self.to].concat() }
     }
 
-    /// What lies in both.
+    /// The intersection of two ranges.
     pub fn and(self, other: TermRange) -> TermRange {
         let from = self.from.max(other.from);
         let to = self.to.min(other.to).max(from.clone());
         TermRange { from, to }
     }
 
-    /// Every encoding that begins with these bytes: one value, or the leading components of a composite index.
+    /// All encodings with this prefix: one value, or the leading components of a composite index.
     pub fn starting_with(from: Vec<u8>) -> TermRange {
         let to = after_all(&from);
         TermRange { from, to }
@@ -131,7 +131,7 @@ impl TermRange {
         self.from.as_slice() <= encoded && encoded < self.to.as_slice()
     }
 
-    /// The keys of the range at a path, `[from, to)`.
+    /// The store keys `[from, to)` of the range at a path.
     pub fn keys(&self, shard: u64, path: u64) -> (Bytes, Bytes) {
         (keyspace::index_range(shard, path, &self.from).0, keyspace::index_range(shard, path, &self.to).0)
     }
@@ -141,10 +141,10 @@ impl TermRange {
     }
 }
 
-/// Where strings are cut.
+/// How strings are truncated.
 struct Cutting(fn(&[u8]) -> &[u8]);
 
-/// In a path's own index, and in a composite one.
+/// In a path's own index, and in a composite index.
 const PATH: Cutting = Cutting(plain_stem);
 const COMPONENT: Cutting = Cutting(component_stem);
 
@@ -190,7 +190,7 @@ impl Cutting {
         TermRange::starting_with(from)
     }
 
-    /// Where a value stands in the order: its own rows, or those of all strings that are cut like it.
+    /// The rows at which a value sorts: its own, or those of all strings that are truncated to the same prefix.
     fn stretch(&self, value: &Value) -> TermRange {
         match value {
             Value::String(text) if self.cuts(text) => self.cut(text),
@@ -206,7 +206,7 @@ impl Cutting {
         (self.0)(text.as_bytes()).len() < text.len()
     }
 
-    /// Longer strings with the beginning of this one.
+    /// All strings that are truncated to the same prefix as this one.
     fn cut(&self, text: &str) -> TermRange {
         let mut from = vec![STRING];
         escape((self.0)(text.as_bytes()), &mut from);
@@ -222,9 +222,9 @@ fn type_of(bound: Bound<&Value>) -> Option<TermType> {
     }
 }
 
-/// Behind everything that begins with `prefix`: its last byte that can grow, grown by one.
+/// The upper bound of everything that begins with `prefix`: its last byte below FF, incremented.
 fn after_all(prefix: &[u8]) -> Vec<u8> {
-    // Nothing encoded has so many: after eight undefined components, descending, an item number follows.
+    // No encoding has nine: after eight descending undefined components a docnum follows.
     const BEHIND_ALL: [u8; 9] = [0xFF; 9];
     let Some(grows) = prefix.iter().rposition(|&byte| byte != 0xFF) else { return BEHIND_ALL.to_vec() };
     let mut end = prefix[..=grows].to_vec();

@@ -1,4 +1,4 @@
-//! Gone at once, swept up later, and what comes afterwards stays.
+//! Delete by partition key: items disappear immediately, their rows are purged later, and later writes stay.
 
 use super::*;
 use crate::change_feed::ChangeQuery;
@@ -14,7 +14,7 @@ async fn create(partition: &Partition, schema: &Schema, pk: &str, id: &str, n: i
     partition.write(schema, Verb::Create, &draft, &Precondition::None, NOW_S).await.unwrap();
 }
 
-/// How many items a list and the change feed have, of one key.
+/// How many items of one key the read feed and the change feed return.
 async fn seen(partition: &Partition, schema: &Schema, pk: &str) -> (usize, usize) {
     let scope = KeyScope::Key(key(schema, pk, "").logical.epk);
     let expiry = schema.expiry(NOW_S);
@@ -95,7 +95,7 @@ async fn a_transaction_that_wrote_what_is_erased_meanwhile_fails() {
     assert_eq!(seen(&partition, &schema, "p").await, (0, 0));
 }
 
-/// A sweep that ends while the key is erased again must not take the new mark's row with it.
+/// A purge that ends while the key is deleted again must not remove the new tombstone's row.
 #[tokio::test]
 async fn a_newer_mark_survives_the_sweep_of_an_older_one() {
     let (store, schema, partition) = filled().await;

@@ -1,9 +1,9 @@
-//! Many writers at once against a naive model, in a container where no two items of a key have the same `n`.
+//! Linearizability test: concurrent writers against a naive model, in a container where no two items of a key have the
+//! same `n`.
 //!
-//! The LSNs of the writes that succeeded put them into one order. Replayed in that order over a map,
-//! each of them must have been allowed; each that was refused must have had a reason at some moment
-//! between its question and its answer; each read must have been true at such a moment. Meanwhile the indexing policy
-//! changes; in the end every item has exactly the rows of the last one.
+//! The LSNs of the successful writes order them. Replayed in that order over a map, each of them must be allowed; each
+//! rejected write must have a reason in some state between its request and its response; each read must return such a
+//! state. Meanwhile the indexing policy changes; at the end every item has exactly the rows of the last policy.
 
 use super::*;
 use crate::commit::SyncPolicy;
@@ -17,10 +17,10 @@ use std::time::Duration;
 const TASKS: u64 = 6;
 const KEYS: u64 = 3;
 const IDS: u64 = 4;
-/// Few enough to be in each other's way.
+/// Few enough to conflict.
 const VALUES: u64 = 12;
 
-/// Which item: key and id.
+/// An item: key and id.
 type Name = (u64, u64);
 
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ struct Version {
 struct Event {
     operation: Operation,
     outcome: Outcome,
-    /// The LSN before the question and after the answer.
+    /// The LSNs before the request and after the response.
     seen: (u64, u64),
 }
 
@@ -64,7 +64,7 @@ fn names((pk, id): Name) -> (String, String) {
     (format!("k{pk}"), format!("i{id}"))
 }
 
-/// What the partition must answer if this is all there is.
+/// What the partition must answer in this state: whether the write creates an item, or why it is rejected.
 fn judge(state: &State, operation: &Operation) -> Result<bool, Kind> {
     let allowed = |target: &Name, condition: &Precondition| {
         let old = state.get(target).ok_or(Kind::NotFound)?;
@@ -93,7 +93,7 @@ fn judge(state: &State, operation: &Operation) -> Result<bool, Kind> {
     }
 }
 
-/// Whether another item of the key has it.
+/// Whether another item of the key has this value.
 fn is_taken(state: &State, target: &Name, n: i64) -> bool {
     state.iter().any(|(name, version)| name.0 == target.0 && name != target && version.n == n)
 }
@@ -105,9 +105,9 @@ fn apply(state: &State, operation: &Operation, lsn: u64, version: Option<&Versio
             let version = version.unwrap();
             assert_eq!((version.lsn, version.n), (lsn, *n));
             match next.remove(target) {
-                Some(old) => assert_eq!(old.docnum, version.docnum, "an item keeps its number"),
+                Some(old) => assert_eq!(old.docnum, version.docnum, "an item keeps its docnum"),
                 None => {
-                    assert!(state.values().all(|other| other.docnum < version.docnum), "a new number is the largest")
+                    assert!(state.values().all(|other| other.docnum < version.docnum), "a new docnum is the largest")
                 }
             }
             next.insert((target.0, *id), version.clone());
@@ -118,7 +118,7 @@ fn apply(state: &State, operation: &Operation, lsn: u64, version: Option<&Versio
     next
 }
 
-/// All states there were, by LSN.
+/// All states, by LSN.
 fn replay(events: &[Event]) -> Vec<State> {
     let mut done: Vec<_> = events
         .iter()
@@ -154,14 +154,14 @@ fn check(events: &[Event], states: &[State]) {
     }
 }
 
-/// The schema that writers take; it may change under them.
+/// The schema that writers use; it changes while they run.
 type Shared = Arc<Mutex<Arc<Schema>>>;
 
 struct Writer {
     partition: Arc<Partition>,
     schema: Shared,
     dice: Dice,
-    /// Versions this writer knows of, current or not.
+    /// Etags that this writer has seen, current or not.
     known: Vec<String>,
 }
 
@@ -192,7 +192,7 @@ impl Writer {
         }
     }
 
-    /// As the engine does it: a write under an old schema is done again under the new one.
+    /// Like the engine: a write under an old schema is retried under the new one.
     async fn perform(&self, operation: &Operation) -> Outcome {
         loop {
             let schema = self.schema.lock().clone();
@@ -236,7 +236,7 @@ impl Writer {
             if let Outcome::Done { version: Some(version), .. } | Outcome::Found(Some(version)) = &outcome {
                 self.known.push(version.etag.clone());
             }
-            // A commit can be read a moment before its LSN is told.
+            // A commit is readable shortly before its LSN is published.
             let to = if let Outcome::Found(_) = outcome { self.partition.usage().lsn } else { self.partition.lsn() };
             events.push(Event { operation, outcome, seen: (from, to) });
         }
@@ -244,7 +244,7 @@ impl Writer {
     }
 }
 
-/// Each task has a seed of its own, so that a failure can be narrowed down.
+/// Each task has its own seed, so that a failure can be narrowed down.
 async fn storm(partition: &Arc<Partition>, schema: &Shared, seed: u64, operations: usize) -> Vec<Event> {
     let writer = |task| Writer {
         partition: partition.clone(),
@@ -260,7 +260,7 @@ async fn storm(partition: &Arc<Partition>, schema: &Shared, seed: u64, operation
     events
 }
 
-/// Replaces the indexing policy again and again, sometimes before the index has followed the last one.
+/// Replaces the indexing policy repeatedly, sometimes before the last index transformation has run.
 async fn change_policies(partition: Arc<Partition>, shared: Shared, seed: u64) {
     const POLICIES: [&str; 4] = [
         "{}",
@@ -274,7 +274,7 @@ async fn change_policies(partition: Arc<Partition>, shared: Shared, seed: u64) {
     for version in 2..12 {
         let policy = POLICIES[dice.below(4) as usize];
         let next = Arc::new(unique(schema_with(&["/pk"], version, policy, &former)));
-        // In this order: who tries in between is refused and comes again.
+        // In this order: a write in between is rejected and retried.
         partition.expect_schema(version);
         *shared.lock() = next.clone();
         former.push(policy);
@@ -329,7 +329,7 @@ async fn writers_on_disk_agree_with_the_model_and_with_memory() {
     examine(Arc::new(AnyStore::Embedded(disk)), SyncPolicy::SyncedWithin(Duration::from_millis(5)), 42, 300).await;
 }
 
-/// One task at a time: while others write, the two stores would be read at different moments.
+/// One task only: with concurrent writes the two stores would be read at different times.
 #[tokio::test]
 async fn the_same_writes_leave_the_same_rows_in_memory_and_on_disk() {
     let dir = tempfile::tempdir().unwrap();

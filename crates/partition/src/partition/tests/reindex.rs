@@ -1,4 +1,4 @@
-//! What a change of the indexing policy does to items that are there, and to those who write them.
+//! Index transformation: its effect on existing items and on concurrent writers.
 
 use super::*;
 
@@ -36,7 +36,7 @@ async fn every_item_gets_the_rows_of_the_new_policy_and_keeps_everything_else() 
         assert_eq!((without_index(rows(&store, 7).await), partition.usage()), before);
         let after = rows(&store, 7).await;
         partition.reindex(&way, |_| ()).await.unwrap();
-        assert_eq!(rows(&store, 7).await, after, "doing it again changes nothing");
+        assert_eq!(rows(&store, 7).await, after, "repeating it changes nothing");
     }
 }
 
@@ -74,7 +74,7 @@ async fn an_item_that_is_rewritten_meanwhile_is_left_alone() {
     let store = memory();
     let partition = filled(&store, ALL).await;
     let way = schema_with(&["/pk"], 2, NAMED, &[ALL]);
-    // Each chunk is followed by writes to items that were seen and to items that were not.
+    // Each chunk is followed by writes to items that were processed and to items that were not.
     let mut n = 0;
     let rewrite = |_| {
         for id in [1, 100, 299] {

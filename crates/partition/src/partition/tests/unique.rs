@@ -1,4 +1,4 @@
-//! Unique keys: who may take which value, and when it is free again.
+//! Unique constraints: which writes may take a value, and when it becomes free again.
 
 use super::*;
 use crate::testing::{unique_key, unique_schema};
@@ -35,7 +35,7 @@ async fn a_value_is_taken_once_in_a_logical_partition_and_free_again_when_it_goe
         assert_eq!((error.kind, error.message.as_str()), (Kind::Conflict, UNIQUE_TAKEN));
     }
     assert_eq!((rows(&store, 7).await, partition.usage()), before);
-    // One's own value is nobody else's; a name that changes keeps it.
+    // An item may keep its own value, also when it is renamed.
     write(&partition, &schema, Verb::Replace, "1", item("a", "9", 5), Precondition::None).await.unwrap();
     assert_eq!(create(&partition, &schema, "a", "3", 5).await.unwrap_err(), Kind::Conflict);
     write(&partition, &schema, Verb::Replace, "9", item("a", "9", 7), Precondition::None).await.unwrap();
@@ -74,8 +74,8 @@ async fn an_item_whose_time_is_over_holds_nothing() {
     attempt(&partition, &schema, Verb::Create, "1", mortal("1"), 100).await.unwrap();
     assert!(attempt(&partition, &schema, Verb::Create, "2", mortal("2"), 110).await.is_err());
     attempt(&partition, &schema, Verb::Create, "2", mortal("2"), 111).await.unwrap();
-    assert_eq!(partition.usage().items, 1, "the holder went in the same transaction");
-    // The same by a replace, and by an item of the same name that holds the value itself.
+    assert_eq!(partition.usage().items, 1, "the holder was removed in the same transaction");
+    // The same with a replace, and with an expired item of the same id that holds the value itself.
     attempt(&partition, &schema, Verb::Create, "3", item("a", "3", 6), 111).await.unwrap();
     attempt(&partition, &schema, Verb::Replace, "3", mortal("3"), 130).await.unwrap();
     attempt(&partition, &schema, Verb::Create, "3", mortal("3"), 150).await.unwrap();

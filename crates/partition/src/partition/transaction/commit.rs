@@ -1,7 +1,8 @@
-//! The end of a transaction: what it rests on still holds, and what it has come to goes into one batch.
+//! Commit: validates what the transaction depends on, then writes its net changes as one batch.
 //!
-//! Promise: either every change of it has its place at one LSN, or none has. One change per item is left, from what was there to what
-//! is there. What an item was on the way shows where every change leaves a version, and nowhere else.
+//! Invariant: either all changes are sequenced at one LSN, or none is. Each item has one net change, from its old
+//! version to its new one. Intermediate states are visible only in the version rows of containers that retain all
+//! versions.
 
 use pleiad_model::{Error, Kind, Result};
 
@@ -12,8 +13,9 @@ use crate::row_changes::{NewVersion, OldVersion, RowChanges};
 use crate::shard_state::ShardState;
 
 impl Transaction<'_> {
-    /// Makes everything durable and visible at once; tells the LSN, or that of the moment it has seen if it wrote nothing.
-    /// `Kind::RetryWith`: somebody was faster. `Kind::Outdated`: the items have moved, begin again where they are.
+    /// Makes all changes durable and visible atomically. Returns their LSN, or the snapshot's if nothing was written.
+    /// `Kind::RetryWith`: a conflicting write committed first. `Kind::Outdated`: the items have moved to another
+    /// partition, begin again there.
     pub async fn commit(self) -> Result<u64, Rejected> {
         let (partition, seen) = (self.partition, self.lsn());
         if self.history.is_empty() && self.changes.values().all(ItemChange::is_nothing) {
@@ -37,8 +39,8 @@ impl Transaction<'_> {
         queued.wait().await
     }
 
-    /// Ends without a change. The refusal waits for the writes it rests on: nobody hears "already exists" of a write that is
-    /// lost, nor "not found" where the items are not any more.
+    /// Rolls back. A latched transaction's rejection waits for the queued writes it depends on: a client gets neither
+    /// "already exists" because of a write that is lost, nor "not found" from a partition whose items have moved.
     pub async fn give_up(self, refusal: Rejected) -> Rejected {
         let (partition, is_latched) = (self.partition, matches!(self.ground, BaseState::Latched { .. }));
         drop(self);
@@ -51,7 +53,8 @@ impl Transaction<'_> {
         }
     }
 
-    /// Whether everything is still there that was written over, and nothing where something was put.
+    /// First committer wins: fails if an item or a unique value that this transaction wrote has changed since its
+    /// snapshot.
     async fn check_foundations(&self) -> Result<()> {
         for (key, seen) in &self.rests_on {
             let now = self.partition.current(key).await?;
@@ -69,11 +72,11 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// What goes comes first, since its id may belong to another item then.
+    /// Removals come first, because another item may have taken the id of a removed one.
     fn lay_out(&self, shard: &mut ShardState, rows: &mut RowChanges, stats: &KeyStats) -> Result<u64> {
         let at = self.partition.range.shard;
         let mut growth = KeyDelta::default();
-        let versions = rows.versions.take(); // told below: of every operation, not of what they have come to
+        let versions = rows.versions.take(); // written below, one per operation instead of one per net change
         self.changes.values().for_each(|change| change.go(at, rows, &mut growth));
         let stays = self.changes.values().filter(|change| change.now.is_some());
         for (seq, change) in (0..).zip(stays) {

@@ -1,6 +1,6 @@
-//! What others may read through a transaction: its moment, and what it has written since.
+//! Reads through a transaction: its snapshot and its own writes, for queries that run inside it.
 //!
-//! Promise: whoever lays the one over the other sees what the transaction itself sees.
+//! Guarantees: the own writes laid over the snapshot are exactly what the transaction itself sees.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::record::Record;
 use crate::snapshot::PartitionSnapshot;
 
 impl Transaction<'_> {
-    /// The moment that it reads. One that holds its latch has none.
+    /// Its snapshot; `None` for a latched transaction, which reads the current state.
     pub fn view(&self) -> Option<Arc<PartitionSnapshot>> {
         match &self.ground {
             BaseState::Snapshot(view) => Some(view.clone()),
@@ -21,7 +21,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// What it has written, by number: the version that is there now, or that there is none.
+    /// Its writes by docnum: the current version, or `None` for a deleted item.
     pub fn own_writes(&self) -> BTreeMap<u64, Option<Record>> {
         let now = |(docnum, change): (&u64, &super::ItemChange)| {
             (*docnum, change.now.as_ref().map(|version| version.record.clone()))
@@ -29,7 +29,7 @@ impl Transaction<'_> {
         self.changes.iter().map(now).collect()
     }
 
-    /// Which of its items has that number.
+    /// The key of the item with that docnum, if it is in its logical partition.
     pub async fn key_of(&self, docnum: u64) -> Result<Option<ItemKey>> {
         if let Some(change) = self.changes.get(&docnum) {
             return Ok(change.now.as_ref().map(|version| version.key.clone()));

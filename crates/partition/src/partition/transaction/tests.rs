@@ -1,7 +1,7 @@
-//! All or nothing, at one LSN, seen by nobody before; and what happens when two meet.
+//! Transactions: atomic, at one LSN, invisible before the commit; and conflicts between two of them.
 
-mod model; // many of them at once, by chance
-mod unique; // values that one item may have
+mod model; // random concurrent transactions against a model
+mod unique; // unique constraints
 
 use pleiad_model::Value;
 use pleiad_model::partition_key::EpkRange;
@@ -93,7 +93,7 @@ async fn an_etag_that_was_told_inside_is_the_items_afterwards() {
     assert_ne!(first, second);
     let stale = tx.put(Verb::Replace, &draft(&schema, "a", item("p", "a", 3)), &condition).await;
     assert_eq!(stale.unwrap_err().error.kind, Kind::PreconditionFailed);
-    create(&partition, &schema, "other", 0).await; // takes the LSN that the transaction may have hoped for
+    create(&partition, &schema, "other", 0).await; // takes the LSN that the transaction would have got
     tx.commit().await.unwrap();
     assert_eq!(partition.read(&key(&schema, "p", "a")).await.unwrap().unwrap().etag(), second);
 }
@@ -247,7 +247,7 @@ async fn a_transaction_meets_a_fence_and_leaves_nothing() {
     assert_eq!(partition.lsn(), 0);
 }
 
-/// What the versions behind an LSN say: LSN, kind, `n` before and after.
+/// The versions after an LSN: LSN, kind, `n` before and after.
 async fn told(partition: &Partition, after: u64) -> Vec<(u64, VersionKind, Option<i64>, Option<i64>)> {
     let (scope, expiry) = (KeyScope::Keys(EpkRange::FULL), Expiry::new(None, NOW_S));
     let quota = PageLimit { items: 1, ..ALL };
@@ -276,7 +276,7 @@ async fn every_operation_leaves_a_version_where_all_are_kept() {
         put(&mut tx, &schema, Verb::Create, x, 1).await.unwrap();
         put(&mut tx, &schema, Verb::Replace, x, 2).await.unwrap();
         put(&mut tx, &schema, Verb::Upsert, "old", 5).await.unwrap();
-        assert!(put(&mut tx, &schema, Verb::Create, "old", 7).await.is_err(), "refused: leaves nothing");
+        assert!(put(&mut tx, &schema, Verb::Create, "old", 7).await.is_err(), "rejected: leaves no version");
         put(&mut tx, &schema, Verb::Replace, "old", 4).await.unwrap();
         put(&mut tx, &schema, Verb::Create, "tmp", 9).await.unwrap();
         tx.delete(&key(&schema, "p", "tmp"), &Precondition::None).await.unwrap();
@@ -289,7 +289,7 @@ async fn every_operation_leaves_a_version_where_all_are_kept() {
             (lsn, Create, None, Some(9)),
             (lsn, Delete, Some(9), None),
         ];
-        assert_eq!(told(&partition, lsn - 1).await, want, "a page has all of one LSN");
+        assert_eq!(told(&partition, lsn - 1).await, want, "a page contains all versions of one LSN");
     }
     audit(&partition, &schema).await;
 }

@@ -1,7 +1,7 @@
-//! What a transaction did on its way, operation by operation.
+//! Version log of a transaction: one version row per operation, for containers that retain all versions.
 //!
-//! Promise: where every change leaves a version, each of its operations leaves one, in their order, all at its LSN; also those on items
-//! that it has created and deleted again. Where none does, nothing is remembered.
+//! Invariant: if versions are retained, each operation leaves one version, in operation order, all at the transaction's
+//! LSN; operations on items that it created and deleted again are included. Otherwise nothing is logged.
 //!
 //! ```text
 //! operations   create "x" n=1     replace "x" n=2      delete "x"
@@ -50,7 +50,7 @@ impl History {
     }
 }
 
-/// What the transaction has written itself has no LSN yet.
+/// The transaction's own writes have no LSN yet.
 fn placed(record: &Record, lsn: u64) -> Record {
     match record.lsn {
         0 => record.placed(lsn, 0),

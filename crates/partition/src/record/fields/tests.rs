@@ -32,7 +32,7 @@ fn a_listed_property_is_found_and_a_missing_one_is_not() {
     assert_eq!(ask("{}", "a"), None);
 }
 
-/// Found by trying: two names with one hash.
+/// Found by search: two names with one hash.
 #[test]
 fn names_with_one_hash_are_told_apart() {
     let (a, b) = ("costarring", "liquid");

@@ -25,7 +25,7 @@ fn a_merge_leaves_each_parents_keys_as_they_were() {
     assert_eq!((of(&kept, &low), of(&kept, &high), of(&kept, &keys(0x7F, 0x81)), kept.latest()), (22, 116, 116, 116));
     let child = kept.within(&keys(0x40, 0x90));
     assert_eq!((of(&child, &low), of(&child, &high)), (22, 116));
-    assert_eq!(kept.within(&low), RetentionWatermark::at(22), "a child has what concerns its own keys");
+    assert_eq!(kept.within(&low), RetentionWatermark::at(22), "a child has the watermarks of its own keys only");
     kept.raise(100);
     assert_eq!((of(&kept, &low), of(&kept, &high)), (100, 116));
     kept.raise(130);

@@ -1,4 +1,4 @@
-//! A value lies in exactly the ranges it should.
+//! A value is in exactly the ranges that select it.
 
 use super::super::{STRING_BYTES_ORDERED, encode_component, encode_scalar};
 use super::*;
@@ -87,7 +87,7 @@ proptest! {
         prop_assert!(!TermRange::defined().contains(&crate::index::encoding::encode_undefined()));
     }
 
-    /// Whatever stands before it and behind it.
+    /// With any component before it and any bytes after it.
     #[test]
     fn a_component_lies_in_the_ranges_it_should(
         value in scalar(), low in scalar(), descending: bool, before in scalar(), behind: [u8; 8],
@@ -111,7 +111,7 @@ proptest! {
         }
     }
 
-    /// An index does not order what it cuts: no string is lost, and some that are not wanted are found.
+    /// An index does not order truncated strings: no match is missed, and some other strings are in the range.
     #[test]
     fn a_long_component_is_not_lost(length in 297usize..303, a in "[a\\x00]{0,3}", b in "[a\\x00]{0,3}", descending: bool) {
         let stem = "x".repeat(length);

@@ -1,8 +1,9 @@
-//! Transactions, batches and single writes of one logical partition, mixed by chance, beside a model that keeps whole
-//! states. What must not happen is reported by the name it has in the literature.
+//! Isolation test: random transactions, batches and single writes of one logical partition against a model that stores
+//! whole states. Anomalies are reported by their names in the literature.
 //!
-//! Snapshot isolation rules out dirty reads, non-repeatable reads, read skew, phantoms and lost updates. It allows write
-//! skew: two who read the same and write different items both succeed. A test of its own says so.
+//! Snapshot isolation rules out dirty reads, non-repeatable reads, read skew, phantoms and lost updates. It allows
+//! write skew: two transactions that read the same items and write different ones both succeed. A separate test shows
+//! it.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +15,10 @@ const SEEDS: u64 = 12;
 const STEPS: usize = 250;
 const OPEN_MAX: usize = 4;
 
-/// An item's value, and which commit wrote it.
+/// An item's value, and the commit that wrote it.
 type State = BTreeMap<&'static str, (i64, u64)>;
 
-/// One transaction as it should see the world.
+/// One transaction, with the state that it should see.
 struct Shadow<'a> {
     tx: Transaction<'a>,
     snapshot: State,
@@ -38,7 +39,7 @@ impl Shadow<'_> {
         all
     }
 
-    /// Somebody else has written what it has written.
+    /// Another commit has changed an item that this transaction has written.
     fn must_fail(&self, committed: &State) -> bool {
         let version = |state: &State, id: &str| state.get(id).map(|(_, commit)| *commit);
         self.own.keys().any(|id| version(&self.snapshot, id) != version(committed, id))
@@ -124,7 +125,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// What a wrong value is called depends on whose it is.
+    /// The name of the anomaly depends on the origin of the wrong value.
     fn misread(&self, reader: usize, id: &str, saw: Option<i64>) -> &'static str {
         let others = self.open.iter().enumerate().filter(|(at, _)| *at != reader);
         if others.clone().any(|(_, other)| other.own.get(id) == Some(&saw)) {
@@ -133,7 +134,7 @@ impl<'a> World<'a> {
         match self.committed.get(id).map(|(n, _)| *n) == saw {
             true if self.open[reader].own.contains_key(id) => "own write lost",
             true => "non-repeatable read",
-            false => "read of nothing that ever was",
+            false => "read of a value that never existed",
         }
     }
 
@@ -166,7 +167,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Several at once that nobody can come between.
+    /// A latched transaction with several writes.
     async fn batch(&mut self) {
         let mut tx = self.partition.begin_latched(self.schema, logical(self.schema, "p"), NOW_S).await;
         let mut own = BTreeMap::new();
@@ -191,7 +192,7 @@ impl<'a> World<'a> {
         self.apply(BTreeMap::from([(id, Some(n))]));
     }
 
-    /// What everybody else sees.
+    /// The committed state, as other readers see it.
     async fn check(&self) {
         for id in IDS {
             let (saw, should) = (read(self.partition, self.schema, id).await, self.committed.get(id).map(|(n, _)| *n));
@@ -240,7 +241,7 @@ async fn s117_no_anomaly_but_write_skew() {
         drop(world);
         audit(&partition, &schema).await;
     }
-    assert!(failed > 20, "chance must make them meet: {failed}");
+    assert!(failed > 20, "the random steps must produce conflicts: {failed}");
 }
 
 #[tokio::test]
@@ -251,7 +252,7 @@ async fn s117_write_skew_is_possible() {
     create(&partition, &schema, "b", 1).await;
     let mut first = partition.begin(&schema, logical(&schema, "p"), NOW_S).await.unwrap();
     let mut second = partition.begin(&schema, logical(&schema, "p"), NOW_S).await.unwrap();
-    // Each keeps the sum above zero, as far as it can see.
+    // Each transaction keeps the sum of the values that it sees above zero.
     assert_eq!(read_in(&first, &schema, "b").await, Some(1));
     put(&mut first, &schema, Verb::Replace, "a", 0).await.unwrap();
     assert_eq!(read_in(&second, &schema, "a").await, Some(1));

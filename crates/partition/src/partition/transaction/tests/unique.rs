@@ -1,4 +1,4 @@
-//! Unique values within a transaction, and between two.
+//! Unique values within one transaction, and between two.
 
 use super::*;
 use crate::partition::UNIQUE_TAKEN;
@@ -23,7 +23,7 @@ async fn a_value_is_free_for_the_next_as_soon_as_it_is_given_up() {
             false => partition.begin(&schema, at, NOW_S).await.unwrap(),
         };
         taken(put(&mut tx, &schema, Verb::Create, "d", 1).await);
-        // Two swap their values by way of a third, in both directions of their numbers.
+        // Two items exchange their values through a third value, in both directions of their docnums.
         put(&mut tx, &schema, Verb::Replace, "a", 9).await.unwrap();
         put(&mut tx, &schema, Verb::Replace, "b", 1).await.unwrap();
         put(&mut tx, &schema, Verb::Replace, "a", 2).await.unwrap();
