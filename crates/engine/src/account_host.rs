@@ -86,17 +86,17 @@ impl AccountHost {
         let _guard = self.snapshot_lock.lock().await;
         let engine = self.engine();
         let (store, _) = engine.catalog.store_and_committer();
-        if !replace && store.kept().await?.iter().any(|kept| kept.name == name) {
+        if !replace && store.list_checkpoints().await?.iter().any(|kept| kept.name == name) {
             return Err(Error::conflict(format!(
                 "There is a snapshot named \"{name}\" already. Delete it, or say that it is to be replaced."
             )));
         }
-        store.keep(name, engine.now_ms()).await
+        store.create_checkpoint(name, engine.now_ms()).await
     }
 
     /// In the order of names.
     pub async fn snapshots(&self) -> Result<Vec<CheckpointInfo>> {
-        self.engine().catalog.store_and_committer().0.kept().await
+        self.engine().catalog.store_and_committer().0.list_checkpoints().await
     }
 
     pub async fn snapshot(&self, name: &str) -> Result<CheckpointInfo> {
@@ -106,7 +106,7 @@ impl AccountHost {
     pub async fn delete_snapshot(&self, name: &str) -> Result<()> {
         let _guard = self.snapshot_lock.lock().await;
         let (store, _) = self.engine().catalog.store_and_committer();
-        if store.forget(name).await? { Ok(()) } else { Err(unknown(name)) }
+        if store.delete_checkpoint(name).await? { Ok(()) } else { Err(unknown(name)) }
     }
 
     /// Restores the account to what it was when the snapshot was taken.
@@ -123,7 +123,7 @@ impl AccountHost {
         let snapshot = self.snapshot(name).await?;
         let old = self.engine();
         let (store, _) = old.catalog.store_and_committer();
-        let snapshot_store = Arc::new(store.revive(name).await?.ok_or_else(|| unknown(name))?);
+        let snapshot_store = Arc::new(store.open_checkpoint(name).await?.ok_or_else(|| unknown(name))?);
         let _swap = SwapGuard::begin(&self.swapping);
         old.retire().await;
         match old.open_successor(&snapshot_store).await {
@@ -191,7 +191,7 @@ impl Engine {
         raise_high_water_marks(store, &self.catalog).await?;
         let next = self.reopen_on(store.clone()).await?;
         let began = next.start_background_work().await;
-        match began.and(store.take_over().await) {
+        match began.and(store.make_current().await) {
             Ok(()) => Ok(next),
             Err(error) => {
                 next.close().await;

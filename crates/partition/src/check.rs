@@ -45,7 +45,7 @@ const POINTERS: [Tag; 6] = [Tag::Id, Tag::Member, Tag::Feed, Tag::Unique, Tag::I
 /// versions, which outlive their items. Rows with other tags are orphans.
 const KNOWN: [Tag; 13] = [
     Tag::Doc,
-    Tag::Erased,
+    Tag::KeyTombstone,
     Tag::Feed,
     Tag::Graph,
     Tag::Id,

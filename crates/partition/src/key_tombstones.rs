@@ -31,11 +31,11 @@ pub struct KeyTombstones(Vec<KeyTombstone>);
 
 impl KeyTombstones {
     pub async fn load(store: &AnyStore, shard: u64) -> Result<KeyTombstones> {
-        let (from, to) = keyspace::range(shard, keyspace::Tag::Erased);
+        let (from, to) = keyspace::range(shard, keyspace::Tag::KeyTombstone);
         let rows = store.snapshot().await?.scan(&from, &to, Direction::Forward, Limit::NONE).await?;
         let mark = |(row, value): &(Bytes, Bytes)| {
             let lsn = value[..].try_into().map_err(|_| Error::corrupt("the LSN of an erased key"))?;
-            let epk = EffectiveKey::from_bytes(&keyspace::decode_erased(row)?);
+            let epk = EffectiveKey::from_bytes(&keyspace::decode_key_tombstone(row)?);
             Ok(KeyTombstone { epk, lsn: u64::from_be_bytes(lsn) })
         };
         rows.pairs.iter().map(mark).collect::<Result<_>>().map(KeyTombstones)

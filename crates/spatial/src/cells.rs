@@ -25,8 +25,8 @@ mod grid; // coordinates to columns and rows
 
 use pleiad_model::policy::{BoundingBox, Geospatial};
 
-use crate::globe::spans;
-use crate::plane::boxes;
+use crate::globe::bounding_boxes;
+use crate::plane::extents;
 use crate::{Geometry, Surface};
 use grid::{CellBlock, Grid};
 
@@ -90,7 +90,7 @@ impl Cell {
     }
 
     /// The cell and all cells below it.
-    fn family(&self) -> CellRange {
+    fn subtree_range(&self) -> CellRange {
         match self.digits.split_last() {
             None => CellRange { from: vec![END], to: vec![PAST_DIGITS] },
             Some((last, parents)) => CellRange { from: self.digits.clone(), to: [parents, &[last + 1]].concat() },
@@ -98,7 +98,7 @@ impl Cell {
     }
 
     /// The cell without the cells below it.
-    fn alone(&self) -> CellRange {
+    fn exact_range(&self) -> CellRange {
         CellRange { from: self.to_bytes(), to: [&self.digits[..], &[END + 1]].concat() }
     }
 
@@ -118,7 +118,7 @@ impl CellRange {
 /// The cells under which an index stores the shape, sorted: at least one, at most `COVER_CELLS_MAX`.
 pub fn cover(shape: &Geometry, space: &Space) -> Vec<Cell> {
     match blocks(shape, 0.0, space) {
-        CellBlocks { whole: true, blocks } if !blocks.is_empty() => few(&blocks, COVER_CELLS_MAX),
+        CellBlocks { is_complete: true, blocks } if !blocks.is_empty() => coarsen(&blocks, COVER_CELLS_MAX),
         _ => vec![Cell::outside()],
     }
 }
@@ -126,37 +126,40 @@ pub fn cover(shape: &Geometry, space: &Space) -> Vec<Cell> {
 /// The ranges in which an index stores shapes that may be within `reach` (metres or units) of the region, sorted and
 /// disjoint. A reach of 0 is for shapes that intersect the region.
 pub fn search(region: &Geometry, reach: f64, space: &Space) -> Vec<CellRange> {
-    let cells = few(&blocks(region, reach.max(0.0), space).blocks, SEARCH_CELLS_MAX);
-    let around = cells.iter().flat_map(Cell::ancestors).map(|cell| cell.alone());
-    let families = cells.iter().map(Cell::family).chain([Cell::outside().family()]);
-    joined(around.chain(families).collect())
+    let cells = coarsen(&blocks(region, reach.max(0.0), space).blocks, SEARCH_CELLS_MAX);
+    let around = cells.iter().flat_map(Cell::ancestors).map(|cell| cell.exact_range());
+    let families = cells.iter().map(Cell::subtree_range).chain([Cell::outside().subtree_range()]);
+    merge_ranges(around.chain(families).collect())
 }
 
 struct CellBlocks {
     blocks: Vec<CellBlock>,
     /// Whether the blocks contain all of the shape.
-    whole: bool,
+    is_complete: bool,
 }
 
 fn blocks(shape: &Geometry, reach: f64, space: &Space) -> CellBlocks {
     match (&shape.surface, space) {
         (Surface::Globe(figure), Space::Globe) => {
-            let spans = spans(figure, reach);
-            CellBlocks { blocks: spans.iter().flat_map(|span| Grid::GLOBE.of_span(span)).collect(), whole: true }
+            let boxes = bounding_boxes(figure, reach);
+            CellBlocks {
+                blocks: boxes.iter().flat_map(|area| Grid::GLOBE.blocks_of_lon_lat_box(area)).collect(),
+                is_complete: true,
+            }
         }
         (Surface::Plane(figure), Space::Plane { x, y }) => {
             let grid = Grid { x: *x, y: *y };
-            let boxes = boxes(figure);
-            let whole = boxes.iter().all(|area| grid.holds(area));
+            let boxes = extents(figure);
+            let is_complete = boxes.iter().all(|area| grid.contains(area));
             let wide = boxes.iter().map(|area| area.widened(reach));
-            CellBlocks { blocks: wide.filter_map(|area| grid.of_box(&area)).collect(), whole }
+            CellBlocks { blocks: wide.filter_map(|area| grid.block_of_extent(&area)).collect(), is_complete }
         }
-        _ => CellBlocks { blocks: Vec::new(), whole: false },
+        _ => CellBlocks { blocks: Vec::new(), is_complete: false },
     }
 }
 
 /// At most `cells_max` cells that contain all blocks.
-fn few(blocks: &[CellBlock], cells_max: usize) -> Vec<Cell> {
+fn coarsen(blocks: &[CellBlock], cells_max: usize) -> Vec<Cell> {
     let mut cells = outermost(blocks.iter().flat_map(|block| block.cells(cells_max)).collect());
     while cells.len() > cells_max {
         let deepest = cells.iter().map(|cell| cell.digits.len()).max().unwrap_or(0);
@@ -175,7 +178,7 @@ fn outermost(mut cells: Vec<Cell>) -> Vec<Cell> {
     cells
 }
 
-fn joined(mut ranges: Vec<CellRange>) -> Vec<CellRange> {
+fn merge_ranges(mut ranges: Vec<CellRange>) -> Vec<CellRange> {
     ranges.sort();
     ranges.dedup_by(|next, kept| {
         let touches = next.from <= kept.to;

@@ -24,13 +24,13 @@ pub(crate) trait SurfacePoint: Copy {
     fn same(self, other: Self) -> bool;
 
     /// Whether exactly one shortest edge connects the two points.
-    fn sees(self, other: Self) -> bool;
+    fn has_unique_edge_to(self, other: Self) -> bool;
 
     /// The middle of the edge between the two points.
-    fn middle(self, other: Self) -> Self;
+    fn midpoint(self, other: Self) -> Self;
 
     /// Whether the point is on the segment, its ends included.
-    fn on(self, segment: Segment<Self>) -> bool;
+    fn is_on(self, segment: Segment<Self>) -> bool;
 
     /// The point where two segments cross, neither of them at an end.
     fn crossing(one: Segment<Self>, other: Segment<Self>) -> Option<Self>;
@@ -42,22 +42,22 @@ pub(crate) trait SurfacePoint: Copy {
     fn left_of(self, ring: &[Self]) -> bool;
 
     /// A lower bound of the distance to the segment. Cheap.
-    fn gap_min(self, segment: Segment<Self>) -> f64;
+    fn distance_lower_bound(self, segment: Segment<Self>) -> f64;
 
     /// The distance to the segment; if that is not below `best`, any number that is not below `best`.
-    fn gap(self, segment: Segment<Self>, best: f64) -> f64;
+    fn distance_to(self, segment: Segment<Self>, best: f64) -> f64;
 
     /// The area to the left of the ring.
     fn area(ring: &[Self]) -> f64;
 
     /// The point in a space in which straight-line distances are never longer than those on the surface.
-    fn in_space(self) -> [f64; 3];
+    fn to_space(self) -> [f64; 3];
 
     /// Distance on the surface per unit of distance in that space, at least.
-    fn unit() -> f64;
+    fn metric_scale() -> f64;
 
     /// The boundary of a polygon whose outer ring is written like this.
-    fn outer(ring: Vec<Self>) -> Vec<Self>;
+    fn orient_outer(ring: Vec<Self>) -> Vec<Self>;
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +71,7 @@ pub(crate) struct Figure<P> {
     pub points: Vec<P>,
     pub lines: Vec<Vec<P>>,
     pub polygons: Vec<Polygon<P>>,
-    bundles: Vec<EdgeGroup<P>>,
+    edge_groups: Vec<EdgeGroup<P>>,
 }
 
 #[derive(Clone, Debug)]
@@ -83,8 +83,8 @@ pub(crate) struct Polygon<P> {
 impl<P: SurfacePoint> Polygon<P> {
     /// Rings as in GeoJSON: the first is the boundary, the others are holes, in either orientation.
     pub fn new(outer: Vec<P>, holes: Vec<Vec<P>>) -> Self {
-        let outer = P::outer(outer);
-        let holes = holes.into_iter().filter_map(|hole| facing(hole, &outer)).collect();
+        let outer = P::orient_outer(outer);
+        let holes = holes.into_iter().filter_map(|hole| orient_hole(hole, &outer)).collect();
         Polygon { outer, holes }
     }
 
@@ -97,21 +97,21 @@ impl<P: SurfacePoint> Polygon<P> {
     }
 
     /// The boundary is part of a polygon.
-    pub fn covers(&self, place: P) -> bool {
-        self.on_border(place) || self.has_inside(place)
+    pub fn covers(&self, point: P) -> bool {
+        self.on_border(point) || self.left_of_all_rings(point)
     }
 
     /// Strictly inside.
-    pub fn encloses(&self, place: P) -> bool {
-        !self.on_border(place) && self.has_inside(place)
+    pub fn encloses(&self, point: P) -> bool {
+        !self.on_border(point) && self.left_of_all_rings(point)
     }
 
-    fn on_border(&self, place: P) -> bool {
-        self.rings().flat_map(segments).any(|segment| place.on(segment))
+    fn on_border(&self, point: P) -> bool {
+        self.rings().flat_map(segments).any(|segment| point.is_on(segment))
     }
 
-    fn has_inside(&self, place: P) -> bool {
-        self.rings().all(|ring| place.left_of(ring))
+    fn left_of_all_rings(&self, point: P) -> bool {
+        self.rings().all(|ring| point.left_of(ring))
     }
 
     fn area(&self) -> f64 {
@@ -122,8 +122,8 @@ impl<P: SurfacePoint> Polygon<P> {
 
 impl<P: SurfacePoint> Figure<P> {
     pub fn new(points: Vec<P>, lines: Vec<Vec<P>>, polygons: Vec<Polygon<P>>) -> Self {
-        let mut figure = Figure { points, lines, polygons, bundles: Vec::new() };
-        figure.bundles = edge_group::all(figure.chains());
+        let mut figure = Figure { points, lines, polygons, edge_groups: Vec::new() };
+        figure.edge_groups = edge_group::group_edges(figure.chains());
         figure
     }
 
@@ -146,19 +146,19 @@ impl<P: SurfacePoint> Figure<P> {
     }
 
     /// All edges, in groups of neighbours.
-    pub fn bundles(&self) -> &[EdgeGroup<P>] {
-        &self.bundles
+    pub fn edge_groups(&self) -> &[EdgeGroup<P>] {
+        &self.edge_groups
     }
 
     pub fn edge_count(&self) -> usize {
-        self.bundles.iter().map(|bundle| bundle.edges.len()).sum()
+        self.edge_groups.iter().map(|group| group.edges.len()).sum()
     }
 
-    pub fn covers(&self, place: P) -> bool {
-        let at_point = self.points.iter().any(|&point| point.same(place));
+    pub fn covers(&self, point: P) -> bool {
+        let at_point = self.points.iter().any(|&own| own.same(point));
         at_point
-            || self.lines.iter().flat_map(|line| segments(line)).any(|segment| place.on(segment))
-            || self.polygons.iter().any(|polygon| polygon.covers(place))
+            || self.lines.iter().flat_map(|line| segments(line)).any(|segment| point.is_on(segment))
+            || self.polygons.iter().any(|polygon| polygon.covers(point))
     }
 }
 
@@ -173,12 +173,12 @@ pub(crate) fn reversed<P>(mut ring: Vec<P>) -> Vec<P> {
 }
 
 /// The hole, oriented so that the polygon's boundary lies to its left. `None` for a hole without an interior.
-fn facing<P: SurfacePoint>(hole: Vec<P>, outer: &[P]) -> Option<Vec<P>> {
-    let apart = |place: &&P| !segments(&hole).any(|segment| place.on(segment));
-    let place = *outer.iter().find(apart)?;
-    if place.left_of(&hole) {
+fn orient_hole<P: SurfacePoint>(hole: Vec<P>, outer: &[P]) -> Option<Vec<P>> {
+    let off_the_ring = |point: &&P| !segments(&hole).any(|segment| point.is_on(segment));
+    let point = *outer.iter().find(off_the_ring)?;
+    if point.left_of(&hole) {
         return Some(hole);
     }
-    let turned = reversed(hole);
-    place.left_of(&turned).then_some(turned)
+    let reversed_hole = reversed(hole);
+    point.left_of(&reversed_hole).then_some(reversed_hole)
 }

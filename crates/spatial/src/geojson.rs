@@ -20,7 +20,7 @@ pub(crate) fn figure<P: SurfacePoint>(value: &Value) -> Result<(SpatialType, Fig
         return invalid("A GeoJSON object must have coordinates.");
     };
     let figure = match kind {
-        SpatialType::Point => Figure::new(vec![place(coordinates)?], Vec::new(), Vec::new()),
+        SpatialType::Point => Figure::new(vec![position(coordinates)?], Vec::new(), Vec::new()),
         SpatialType::LineString => Figure::new(Vec::new(), vec![line(coordinates)?], Vec::new()),
         SpatialType::Polygon => Figure::new(Vec::new(), Vec::new(), vec![polygon(coordinates)?]),
         SpatialType::MultiPolygon => Figure::new(Vec::new(), Vec::new(), polygons(coordinates)?),
@@ -38,7 +38,7 @@ fn kind(value: &Value) -> Result<SpatialType> {
     }
 }
 
-fn place<P: SurfacePoint>(value: &Value) -> Result<P> {
+fn position<P: SurfacePoint>(value: &Value) -> Result<P> {
     let number = |at: usize| value.as_array()?.get(at)?.as_number();
     match (number(0), number(1)) {
         (Some(x), Some(y)) => P::new(x.as_f64(), y.as_f64()).or_else(invalid),
@@ -47,11 +47,11 @@ fn place<P: SurfacePoint>(value: &Value) -> Result<P> {
 }
 
 fn line<P: SurfacePoint>(value: &Value) -> Result<Vec<P>> {
-    let line = distinct(places(value)?);
+    let line = distinct(positions(value)?);
     if line.len() < 2 {
         return invalid("The LineString input is not valid because it does not have two distinct points.");
     }
-    straight(line)
+    without_antipodal_edges(line)
 }
 
 fn polygons<P: SurfacePoint>(value: &Value) -> Result<Vec<Polygon<P>>> {
@@ -75,13 +75,13 @@ fn polygon<P: SurfacePoint>(value: &Value) -> Result<Polygon<P>> {
 
 /// Cosmos numbers rings from 1 in its error messages.
 fn ring<P: SurfacePoint>(value: &Value, number: usize) -> Result<Vec<P>> {
-    let few = format!(
+    let too_few = format!(
         "The Polygon input is not valid because the ring number {number} does not have enough points. \
          Each ring of a polygon must have at least four points, three of them distinct."
     );
-    let written = places::<P>(value)?;
+    let written = positions::<P>(value)?;
     if written.len() < 4 {
-        return invalid(few);
+        return invalid(too_few);
     }
     if written.first().zip(written.last()).is_none_or(|(first, last)| !first.same(*last)) {
         return invalid(format!(
@@ -90,12 +90,12 @@ fn ring<P: SurfacePoint>(value: &Value, number: usize) -> Result<Vec<P>> {
         ));
     }
     let ring = distinct(written);
-    if ring.len() < 4 { invalid(few) } else { straight(ring) }
+    if ring.len() < 4 { invalid(too_few) } else { without_antipodal_edges(ring) }
 }
 
-fn places<P: SurfacePoint>(value: &Value) -> Result<Vec<P>> {
+fn positions<P: SurfacePoint>(value: &Value) -> Result<Vec<P>> {
     match value.as_array() {
-        Some(items) => items.iter().map(place).collect(),
+        Some(items) => items.iter().map(position).collect(),
         None => invalid("Points must be listed in an array."),
     }
 }
@@ -107,9 +107,9 @@ fn distinct<P: SurfacePoint>(mut chain: Vec<P>) -> Vec<P> {
 }
 
 /// Between antipodal points of the globe there is no unique shortest edge.
-fn straight<P: SurfacePoint>(chain: Vec<P>) -> Result<Vec<P>> {
-    let sees = chain.iter().zip(chain.iter().skip(1)).all(|(from, to)| from.sees(*to));
-    if sees { Ok(chain) } else { invalid("Neighbouring points must not lie at opposite ends of the globe.") }
+fn without_antipodal_edges<P: SurfacePoint>(chain: Vec<P>) -> Result<Vec<P>> {
+    let unambiguous = chain.iter().zip(chain.iter().skip(1)).all(|(from, to)| from.has_unique_edge_to(*to));
+    if unambiguous { Ok(chain) } else { invalid("Neighbouring points must not lie at opposite ends of the globe.") }
 }
 
 fn invalid<T>(reason: impl Into<String>) -> Result<T> {

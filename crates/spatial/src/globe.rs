@@ -23,7 +23,7 @@ mod bounds; // bounding boxes of a figure
 mod vector;
 
 use crate::figure::{Segment, SurfacePoint, segments};
-pub(crate) use bounds::{LonLatBox, spans};
+pub(crate) use bounds::{LonLatBox, bounding_boxes};
 use vector::Vector;
 
 /// Points this near (0.06 micrometres) are the same, or on an edge: coordinates are not more precise than that.
@@ -35,22 +35,23 @@ pub(crate) struct GeoPoint {
     longitude: f64,
     latitude: f64,
     /// The point on the unit sphere.
-    at: Vector,
+    vector: Vector,
 }
 
 impl GeoPoint {
-    const NORTH_POLE: GeoPoint = GeoPoint { longitude: 0.0, latitude: 90.0, at: Vector::NORTH };
-    const SOUTH_POLE: GeoPoint = GeoPoint { longitude: 0.0, latitude: -90.0, at: Vector { x: 0.0, y: 0.0, z: -1.0 } };
+    const NORTH_POLE: GeoPoint = GeoPoint { longitude: 0.0, latitude: 90.0, vector: Vector::NORTH };
+    const SOUTH_POLE: GeoPoint =
+        GeoPoint { longitude: 0.0, latitude: -90.0, vector: Vector { x: 0.0, y: 0.0, z: -1.0 } };
 
-    fn on_globe(longitude: f64, latitude: f64) -> GeoPoint {
+    fn from_degrees(longitude: f64, latitude: f64) -> GeoPoint {
         let (around, up) = (longitude.to_radians(), ellipsoid::to_sphere(latitude));
         let (sin, cos) = if latitude.abs() == 90.0 { (latitude.signum(), 0.0) } else { up.sin_cos() };
-        GeoPoint { longitude, latitude, at: Vector { x: cos * around.cos(), y: cos * around.sin(), z: sin } }
+        GeoPoint { longitude, latitude, vector: Vector { x: cos * around.cos(), y: cos * around.sin(), z: sin } }
     }
 
-    fn above(at: Vector) -> GeoPoint {
-        let longitude = at.y.atan2(at.x).to_degrees();
-        GeoPoint { longitude, latitude: ellipsoid::from_sphere(at), at }
+    fn from_vector(vector: Vector) -> GeoPoint {
+        let longitude = vector.y.atan2(vector.x).to_degrees();
+        GeoPoint { longitude, latitude: ellipsoid::from_sphere(vector), vector }
     }
 }
 
@@ -62,39 +63,39 @@ impl SurfacePoint for GeoPoint {
         if !(-180.0..=180.0).contains(&longitude) {
             return Err("Longitude values must be between -180 and 180 degrees.");
         }
-        Ok(GeoPoint::on_globe(longitude, latitude))
+        Ok(GeoPoint::from_degrees(longitude, latitude))
     }
 
     fn same(self, other: Self) -> bool {
-        self.at.minus(other.at).length() <= SLACK
+        self.vector.minus(other.vector).length() <= SLACK
     }
 
-    fn sees(self, other: Self) -> bool {
-        self.at.plus(other.at).length() > 1e-9
+    fn has_unique_edge_to(self, other: Self) -> bool {
+        self.vector.plus(other.vector).length() > 1e-9
     }
 
-    fn middle(self, other: Self) -> Self {
-        self.at.plus(other.at).unit().map_or(self, GeoPoint::above)
+    fn midpoint(self, other: Self) -> Self {
+        self.vector.plus(other.vector).unit().map_or(self, GeoPoint::from_vector)
     }
 
-    fn on(self, segment: Segment<Self>) -> bool {
-        edge_distance::chord_square(self.at, segment.from.at, segment.to.at) <= SLACK * SLACK
+    fn is_on(self, segment: Segment<Self>) -> bool {
+        edge_distance::chord_square(self.vector, segment.from.vector, segment.to.vector) <= SLACK * SLACK
     }
 
     fn crossing(one: Segment<Self>, other: Segment<Self>) -> Option<Self> {
         let (normal, other_normal) = (plane(one), plane(other));
-        let (from, to) = (other.from.at.dot(normal), other.to.at.dot(normal));
-        if from * to >= 0.0 || !arcs_cross(one.from.at, one.to.at, other_normal, to > 0.0) {
+        let (from, to) = (other.from.vector.dot(normal), other.to.vector.dot(normal));
+        if from * to >= 0.0 || !arcs_cross(one.from.vector, one.to.vector, other_normal, to > 0.0) {
             return None;
         }
         // The line that both planes share intersects the sphere twice; the crossing is on the segments' side.
         let line = normal.cross(other_normal).unit()?;
-        let ahead = line.dot(one.from.at.plus(one.to.at)) > 0.0;
-        Some(GeoPoint::above(if ahead { line } else { line.times(-1.0) }))
+        let ahead = line.dot(one.from.vector.plus(one.to.vector)) > 0.0;
+        Some(GeoPoint::from_vector(if ahead { line } else { line.times(-1.0) }))
     }
 
     fn progress(self, segment: Segment<Self>) -> f64 {
-        self.at.dot(segment.to.at.minus(segment.from.at))
+        self.vector.dot(segment.to.vector.minus(segment.from.vector))
     }
 
     /// Follows a path from the point to the middle of the first edge and counts the other edges that it crosses. The
@@ -103,22 +104,22 @@ impl SurfacePoint for GeoPoint {
     fn left_of(self, ring: &[Self]) -> bool {
         let Some(first) = segments(ring).next() else { return false };
         let Some(pole) = plane(first).unit() else { return false };
-        let goal = first.from.middle(first.to).at;
-        let crossed = |from, to, skip| segments(ring).skip(skip).filter(|edge| walk_crosses(from, to, *edge)).count();
-        let height = self.at.dot(pole);
+        let goal = first.from.midpoint(first.to).vector;
+        let crossed = |from, to, skip| segments(ring).skip(skip).filter(|edge| path_crosses(from, to, *edge)).count();
+        let height = self.vector.dot(pole);
         // A path that would arrive along the edge makes a detour over the pole of the edge's great circle.
-        let (steps, left) = match height.abs() > 0.1 {
-            true => (crossed(self.at, goal, 1), height > 0.0),
-            false => (crossed(self.at, pole, 0) + crossed(pole, goal, 1), true),
+        let (crossings, left) = match height.abs() > 0.1 {
+            true => (crossed(self.vector, goal, 1), height > 0.0),
+            false => (crossed(self.vector, pole, 0) + crossed(pole, goal, 1), true),
         };
-        left == steps.is_multiple_of(2)
+        left == crossings.is_multiple_of(2)
     }
 
-    fn gap_min(self, segment: Segment<Self>) -> f64 {
-        ellipsoid::distance_min(edge_distance::chord_square(self.at, segment.from.at, segment.to.at))
+    fn distance_lower_bound(self, segment: Segment<Self>) -> f64 {
+        ellipsoid::distance_min(edge_distance::chord_square(self.vector, segment.from.vector, segment.to.vector))
     }
 
-    fn gap(self, segment: Segment<Self>, best: f64) -> f64 {
+    fn distance_to(self, segment: Segment<Self>, best: f64) -> f64 {
         edge_distance::distance(self, segment, best)
     }
 
@@ -126,23 +127,23 @@ impl SurfacePoint for GeoPoint {
         area::left_of(ring)
     }
 
-    fn in_space(self) -> [f64; 3] {
-        [self.at.x, self.at.y, self.at.z]
+    fn to_space(self) -> [f64; 3] {
+        [self.vector.x, self.vector.y, self.vector.z]
     }
 
-    fn unit() -> f64 {
+    fn metric_scale() -> f64 {
         ellipsoid::POLE_METRES
     }
 
     /// As written: a clockwise boundary means the outside.
-    fn outer(ring: Vec<Self>) -> Vec<Self> {
+    fn orient_outer(ring: Vec<Self>) -> Vec<Self> {
         ring
     }
 }
 
 /// The normal of an edge's plane; points with a positive dot product lie left.
 fn plane(edge: Segment<GeoPoint>) -> Vector {
-    edge.from.at.normal(edge.to.at)
+    edge.from.vector.normal(edge.to.vector)
 }
 
 /// Whether the ends are on different sides of the other arc's plane, in the order in which the arcs cross and not
@@ -154,9 +155,9 @@ fn arcs_cross(from: Vector, to: Vector, other_normal: Vector, to_left: bool) -> 
 
 /// Like a crossing, but a corner on the path counts as left of it, so that it is counted once if the ring crosses the
 /// path, and twice or not at all if the ring only touches it.
-fn walk_crosses(from: Vector, to: Vector, edge: Segment<GeoPoint>) -> bool {
+fn path_crosses(from: Vector, to: Vector, edge: Segment<GeoPoint>) -> bool {
     let normal = from.cross(to);
-    let (from_left, to_left) = (edge.from.at.dot(normal) >= 0.0, edge.to.at.dot(normal) >= 0.0);
+    let (from_left, to_left) = (edge.from.vector.dot(normal) >= 0.0, edge.to.vector.dot(normal) >= 0.0);
     from_left != to_left && arcs_cross(from, to, plane(edge), to_left)
 }
 

@@ -81,46 +81,46 @@ impl Geometry {
 
     /// The shortest distance between the two, in metres or units; 0 if they intersect.
     pub fn distance(&self, other: &Geometry) -> f64 {
-        let Ok(distance) = self.try_distance(other, &at_leisure);
+        let Ok(distance) = self.try_distance(other, &never_cancelled);
         distance
     }
 
     /// Whether they have a point in common. Touching is enough.
     pub fn intersects(&self, other: &Geometry) -> bool {
-        let Ok(intersects) = self.try_intersects(other, &at_leisure);
+        let Ok(intersects) = self.try_intersects(other, &never_cancelled);
         intersects
     }
 
     /// Whether every point of this shape is in the other one. The other's boundary belongs to it.
     pub fn within(&self, other: &Geometry) -> bool {
-        let Ok(within) = self.try_within(other, &at_leisure);
+        let Ok(within) = self.try_within(other, &never_cancelled);
         within
     }
 
     /// Like `distance`. Shapes of n and m points may take n × m steps: `check_cancelled` is called before each
     /// portion of them, and can end the computation with an error.
-    pub fn try_distance<E>(&self, other: &Geometry, pulse: CheckCancelled<'_, E>) -> Result<f64, E> {
+    pub fn try_distance<E>(&self, other: &Geometry, check_cancelled: CheckCancelled<'_, E>) -> Result<f64, E> {
         match (&self.surface, &other.surface) {
-            (Surface::Globe(a), Surface::Globe(b)) => relate::distance(a, b, pulse),
-            (Surface::Plane(a), Surface::Plane(b)) => relate::distance(a, b, pulse),
+            (Surface::Globe(a), Surface::Globe(b)) => relate::distance(a, b, check_cancelled),
+            (Surface::Plane(a), Surface::Plane(b)) => relate::distance(a, b, check_cancelled),
             _ => Ok(f64::NAN), // no distance between shapes on different surfaces
         }
     }
 
     /// Like `intersects`.
-    pub fn try_intersects<E>(&self, other: &Geometry, pulse: CheckCancelled<'_, E>) -> Result<bool, E> {
+    pub fn try_intersects<E>(&self, other: &Geometry, check_cancelled: CheckCancelled<'_, E>) -> Result<bool, E> {
         match (&self.surface, &other.surface) {
-            (Surface::Globe(a), Surface::Globe(b)) => relate::intersects(a, b, pulse),
-            (Surface::Plane(a), Surface::Plane(b)) => relate::intersects(a, b, pulse),
+            (Surface::Globe(a), Surface::Globe(b)) => relate::intersects(a, b, check_cancelled),
+            (Surface::Plane(a), Surface::Plane(b)) => relate::intersects(a, b, check_cancelled),
             _ => Ok(false),
         }
     }
 
     /// Like `within`.
-    pub fn try_within<E>(&self, other: &Geometry, pulse: CheckCancelled<'_, E>) -> Result<bool, E> {
+    pub fn try_within<E>(&self, other: &Geometry, check_cancelled: CheckCancelled<'_, E>) -> Result<bool, E> {
         match (&self.surface, &other.surface) {
-            (Surface::Globe(a), Surface::Globe(b)) => relate::within(a, b, pulse),
-            (Surface::Plane(a), Surface::Plane(b)) => relate::within(a, b, pulse),
+            (Surface::Globe(a), Surface::Globe(b)) => relate::within(a, b, check_cancelled),
+            (Surface::Plane(a), Surface::Plane(b)) => relate::within(a, b, check_cancelled),
             _ => Ok(false),
         }
     }
@@ -129,7 +129,7 @@ impl Geometry {
 /// Called with the number of steps to come; an error ends the computation.
 pub type CheckCancelled<'p, E> = &'p dyn Fn(usize) -> Result<(), E>;
 
-fn at_leisure(_: usize) -> Result<(), Infallible> {
+fn never_cancelled(_: usize) -> Result<(), Infallible> {
     Ok(())
 }
 

@@ -38,13 +38,13 @@ impl PlanePoint {
         SLACK * self.x.abs().max(self.y.abs())
     }
 
-    fn moved(self, along: PlanePoint, part: f64) -> PlanePoint {
+    fn offset(self, along: PlanePoint, part: f64) -> PlanePoint {
         PlanePoint { x: self.x + along.x * part, y: self.y + along.y * part }
     }
 
     /// Positive if this point is left of the line from → to.
-    fn side(self, way: Segment<PlanePoint>) -> f64 {
-        way.to.minus(way.from).cross(self.minus(way.from))
+    fn side(self, line: Segment<PlanePoint>) -> f64 {
+        line.to.minus(line.from).cross(self.minus(line.from))
     }
 }
 
@@ -58,24 +58,24 @@ impl SurfacePoint for PlanePoint {
         self.minus(other).length() <= self.slack().max(other.slack())
     }
 
-    fn sees(self, _other: Self) -> bool {
+    fn has_unique_edge_to(self, _other: Self) -> bool {
         true
     }
 
-    fn middle(self, other: Self) -> Self {
+    fn midpoint(self, other: Self) -> Self {
         PlanePoint { x: (self.x + other.x) / 2.0, y: (self.y + other.y) / 2.0 }
     }
 
-    fn on(self, segment: Segment<Self>) -> bool {
+    fn is_on(self, segment: Segment<Self>) -> bool {
         let slack = self.slack().max(segment.from.slack()).max(segment.to.slack());
-        self.gap_min(segment) <= slack
+        self.distance_lower_bound(segment) <= slack
     }
 
     fn crossing(one: Segment<Self>, other: Segment<Self>) -> Option<Self> {
         let (from, to) = (one.from.side(other), one.to.side(other));
         let apart = |a: f64, b: f64| a > 0.0 && b < 0.0 || a < 0.0 && b > 0.0;
         let crosses = apart(from, to) && apart(other.from.side(one), other.to.side(one));
-        crosses.then(|| one.from.moved(one.to.minus(one.from), from / (from - to)))
+        crosses.then(|| one.from.offset(one.to.minus(one.from), from / (from - to)))
     }
 
     fn progress(self, segment: Segment<Self>) -> f64 {
@@ -88,14 +88,14 @@ impl SurfacePoint for PlanePoint {
         encircled == (doubled_area(ring) >= 0.0)
     }
 
-    fn gap_min(self, segment: Segment<Self>) -> f64 {
-        let way = segment.to.minus(segment.from);
-        let length = way.length();
+    fn distance_lower_bound(self, segment: Segment<Self>) -> f64 {
+        let direction = segment.to.minus(segment.from);
+        let length = direction.length();
         if length == 0.0 {
             return self.minus(segment.from).length();
         }
         // Normalized first: the square of a very short or long vector underflows or overflows.
-        let unit = PlanePoint { x: way.x / length, y: way.y / length };
+        let unit = PlanePoint { x: direction.x / length, y: direction.y / length };
         let along = self.minus(segment.from).dot(unit);
         if along <= 0.0 {
             self.minus(segment.from).length()
@@ -106,33 +106,33 @@ impl SurfacePoint for PlanePoint {
         }
     }
 
-    fn gap(self, segment: Segment<Self>, _best: f64) -> f64 {
-        self.gap_min(segment)
+    fn distance_to(self, segment: Segment<Self>, _best: f64) -> f64 {
+        self.distance_lower_bound(segment)
     }
 
     fn area(ring: &[Self]) -> f64 {
         doubled_area(ring) / 2.0
     }
 
-    fn in_space(self) -> [f64; 3] {
+    fn to_space(self) -> [f64; 3] {
         [self.x, self.y, 0.0]
     }
 
-    fn unit() -> f64 {
+    fn metric_scale() -> f64 {
         1.0
     }
 
-    fn outer(ring: Vec<Self>) -> Vec<Self> {
+    fn orient_outer(ring: Vec<Self>) -> Vec<Self> {
         if doubled_area(&ring) < 0.0 { reversed(ring) } else { ring }
     }
 }
 
 /// Whether a ray from the point to the right crosses the edge. Only the lower end belongs to an edge, so that a ray
 /// through a corner is counted once.
-fn passes_right_of(edge: Segment<PlanePoint>, place: PlanePoint) -> bool {
+fn passes_right_of(edge: Segment<PlanePoint>, point: PlanePoint) -> bool {
     let up = edge.to.y > edge.from.y;
-    let spans = (edge.from.y > place.y) != (edge.to.y > place.y);
-    spans && (place.side(edge) > 0.0) == up
+    let spans = (edge.from.y > point.y) != (edge.to.y > point.y);
+    spans && (point.side(edge) > 0.0) == up
 }
 
 /// Positive if the ring runs counter-clockwise. Computed relative to its first point, which keeps small rings far
@@ -150,7 +150,7 @@ pub(crate) struct Extent {
 }
 
 /// One for each point, line and polygon.
-pub(crate) fn boxes(figure: &Figure<PlanePoint>) -> Vec<Extent> {
+pub(crate) fn extents(figure: &Figure<PlanePoint>) -> Vec<Extent> {
     let lines = figure.lines.iter().map(Vec::as_slice);
     let polygons = figure.polygons.iter().map(Polygon::outer);
     figure.points.chunks(1).chain(lines).chain(polygons).map(Extent::of).collect()
@@ -162,7 +162,7 @@ impl Extent {
             let low = chain.iter().map(coordinate).fold(f64::INFINITY, f64::min);
             (low, chain.iter().map(coordinate).fold(low, f64::max))
         };
-        Extent { x: side(|dot| dot.x), y: side(|dot| dot.y) }
+        Extent { x: side(|point| point.x), y: side(|point| point.y) }
     }
 
     /// Widened by a distance, plus more than the rounding error.

@@ -7,33 +7,43 @@
 use crate::CheckCancelled;
 use crate::figure::{EdgeGroup, Figure, Segment, SurfacePoint, segments};
 
-pub fn intersects<P: SurfacePoint, E>(a: &Figure<P>, b: &Figure<P>, pulse: CheckCancelled<'_, E>) -> Result<bool, E> {
-    Ok(covers_any(b, starts(a), pulse)? || covers_any(a, starts(b), pulse)? || borders_meet(a, b, pulse)?)
+pub fn intersects<P: SurfacePoint, E>(
+    a: &Figure<P>,
+    b: &Figure<P>,
+    check_cancelled: CheckCancelled<'_, E>,
+) -> Result<bool, E> {
+    Ok(covers_any(b, first_points(a), check_cancelled)?
+        || covers_any(a, first_points(b), check_cancelled)?
+        || boundaries_intersect(a, b, check_cancelled)?)
 }
 
 fn covers_any<P: SurfacePoint, E>(
     figure: &Figure<P>,
-    mut places: impl Iterator<Item = P>,
-    pulse: CheckCancelled<'_, E>,
+    mut points: impl Iterator<Item = P>,
+    check_cancelled: CheckCancelled<'_, E>,
 ) -> Result<bool, E> {
     let edges = figure.edge_count();
-    places.try_fold(false, |found, place| {
-        pulse(edges)?;
-        Ok(found || figure.covers(place))
+    points.try_fold(false, |found, point| {
+        check_cancelled(edges)?;
+        Ok(found || figure.covers(point))
     })
 }
 
 /// One point of each part; if no boundaries intersect, the whole part is on the same side as this point.
-fn starts<P: SurfacePoint>(figure: &Figure<P>) -> impl Iterator<Item = P> {
+fn first_points<P: SurfacePoint>(figure: &Figure<P>) -> impl Iterator<Item = P> {
     figure.chains().filter_map(|chain| chain.first().copied())
 }
 
-fn borders_meet<P: SurfacePoint, E>(a: &Figure<P>, b: &Figure<P>, pulse: CheckCancelled<'_, E>) -> Result<bool, E> {
-    for one in a.bundles() {
-        pulse(b.bundles().len())?;
-        for other in b.bundles().iter().filter(|other| one.may_meet(other)) {
-            pulse(STEPS_PER_PAIR * one.edges.len() * other.edges.len())?;
-            if bundles_meet(one, other) {
+fn boundaries_intersect<P: SurfacePoint, E>(
+    a: &Figure<P>,
+    b: &Figure<P>,
+    check_cancelled: CheckCancelled<'_, E>,
+) -> Result<bool, E> {
+    for one in a.edge_groups() {
+        check_cancelled(b.edge_groups().len())?;
+        for other in b.edge_groups().iter().filter(|other| one.may_intersect(other)) {
+            check_cancelled(STEPS_PER_PAIR * one.edges.len() * other.edges.len())?;
+            if groups_intersect(one, other) {
                 return Ok(true);
             }
         }
@@ -44,28 +54,32 @@ fn borders_meet<P: SurfacePoint, E>(a: &Figure<P>, b: &Figure<P>, pulse: CheckCa
 /// Comparing two edges takes longer than testing a point against one.
 const STEPS_PER_PAIR: usize = 16;
 
-fn bundles_meet<P: SurfacePoint>(one: &EdgeGroup<P>, other: &EdgeGroup<P>) -> bool {
-    one.edges.iter().any(|&one| other.edges.iter().any(|&other| meet(one, other)))
+fn groups_intersect<P: SurfacePoint>(one: &EdgeGroup<P>, other: &EdgeGroup<P>) -> bool {
+    one.edges.iter().any(|&one| other.edges.iter().any(|&other| segments_intersect(one, other)))
 }
 
-fn meet<P: SurfacePoint>(one: Segment<P>, other: Segment<P>) -> bool {
+fn segments_intersect<P: SurfacePoint>(one: Segment<P>, other: Segment<P>) -> bool {
     P::crossing(one, other).is_some()
-        || one.from.on(other)
-        || one.to.on(other)
-        || other.from.on(one)
-        || other.to.on(one)
+        || one.from.is_on(other)
+        || one.to.is_on(other)
+        || other.from.is_on(one)
+        || other.to.is_on(one)
 }
 
 /// No point of `a` is outside `b`: its edges are not, and `b` has no boundary (of a hole, say) inside `a`.
-pub fn within<P: SurfacePoint, E>(a: &Figure<P>, b: &Figure<P>, pulse: CheckCancelled<'_, E>) -> Result<bool, E> {
+pub fn within<P: SurfacePoint, E>(
+    a: &Figure<P>,
+    b: &Figure<P>,
+    check_cancelled: CheckCancelled<'_, E>,
+) -> Result<bool, E> {
     if b.polygons.is_empty() && !a.polygons.is_empty() {
         return Ok(false);
     }
-    let encloses = |place: P| a.polygons.iter().any(|polygon| polygon.encloses(place));
-    if !all_witnesses(a, b, pulse, |place| b.covers(place))? {
+    let encloses = |point: P| a.polygons.iter().any(|polygon| polygon.encloses(point));
+    if !all_witnesses(a, b, check_cancelled, |point| b.covers(point))? {
         return Ok(false);
     }
-    Ok(a.polygons.is_empty() || all_witnesses(b, a, pulse, |place| !encloses(place))?)
+    Ok(a.polygons.is_empty() || all_witnesses(b, a, check_cancelled, |point| !encloses(point))?)
 }
 
 /// Whether `is_right` holds for all points that determine on which side of the boundaries of `b` the parts of `a`
@@ -73,20 +87,20 @@ pub fn within<P: SurfacePoint, E>(a: &Figure<P>, b: &Figure<P>, pulse: CheckCanc
 fn all_witnesses<P: SurfacePoint, E>(
     a: &Figure<P>,
     b: &Figure<P>,
-    pulse: CheckCancelled<'_, E>,
+    check_cancelled: CheckCancelled<'_, E>,
     is_right: impl Fn(P) -> bool,
 ) -> Result<bool, E> {
     let edges = b.edge_count();
     for chain in a.chains() {
-        pulse(edges)?;
+        check_cancelled(edges)?;
         if chain.first().is_some_and(|first| !is_right(*first)) {
             return Ok(false);
         }
         for edge in segments(chain) {
-            pulse(b.bundles().len())?;
-            for place in pieces(edge, b, pulse)? {
-                pulse(edges)?;
-                if !is_right(place) {
+            check_cancelled(b.edge_groups().len())?;
+            for point in piece_midpoints(edge, b, check_cancelled)? {
+                check_cancelled(edges)?;
+                if !is_right(point) {
                     return Ok(false);
                 }
             }
@@ -99,37 +113,47 @@ fn all_witnesses<P: SurfacePoint, E>(
 /// they determine on which side of the boundaries all of the chain is.
 ///
 /// None for an edge that no boundary touches: it is on the same side as the edge before it.
-fn pieces<P: SurfacePoint, E>(edge: Segment<P>, figure: &Figure<P>, pulse: CheckCancelled<'_, E>) -> Result<Vec<P>, E> {
-    let bundle = EdgeGroup::new(&[edge]);
+fn piece_midpoints<P: SurfacePoint, E>(
+    edge: Segment<P>,
+    figure: &Figure<P>,
+    check_cancelled: CheckCancelled<'_, E>,
+) -> Result<Vec<P>, E> {
+    let group = EdgeGroup::new(&[edge]);
     let mut touched = false;
-    let mut stops = vec![edge.from, edge.to];
-    for near in figure.bundles().iter().filter(|other| other.may_meet(&bundle)) {
-        pulse(STEPS_PER_PAIR * near.edges.len())?;
+    let mut cut_points = vec![edge.from, edge.to];
+    for near in figure.edge_groups().iter().filter(|other| other.may_intersect(&group)) {
+        check_cancelled(STEPS_PER_PAIR * near.edges.len())?;
         for &other in &near.edges {
-            touched |= meet(edge, other);
-            stops.extend(P::crossing(edge, other));
-            stops.extend([other.from, other.to].into_iter().filter(|end| end.on(edge)));
+            touched |= segments_intersect(edge, other);
+            cut_points.extend(P::crossing(edge, other));
+            cut_points.extend([other.from, other.to].into_iter().filter(|end| end.is_on(edge)));
         }
     }
-    Ok(if touched { middles(edge, stops) } else { Vec::new() })
+    Ok(if touched { midpoints_between(edge, cut_points) } else { Vec::new() })
 }
 
-fn middles<P: SurfacePoint>(edge: Segment<P>, mut stops: Vec<P>) -> Vec<P> {
-    stops.sort_by(|a, b| a.progress(edge).total_cmp(&b.progress(edge)));
-    let pairs = stops.iter().zip(stops.iter().skip(1)).filter(|(from, to)| !from.same(**to));
-    pairs.map(|(from, to)| from.middle(*to)).collect()
+fn midpoints_between<P: SurfacePoint>(edge: Segment<P>, mut cut_points: Vec<P>) -> Vec<P> {
+    cut_points.sort_by(|a, b| a.progress(edge).total_cmp(&b.progress(edge)));
+    let pairs = cut_points.iter().zip(cut_points.iter().skip(1)).filter(|(from, to)| !from.same(**to));
+    pairs.map(|(from, to)| from.midpoint(*to)).collect()
 }
 
-pub fn distance<P: SurfacePoint, E>(a: &Figure<P>, b: &Figure<P>, pulse: CheckCancelled<'_, E>) -> Result<f64, E> {
-    if intersects(a, b, pulse)? {
+pub fn distance<P: SurfacePoint, E>(
+    a: &Figure<P>,
+    b: &Figure<P>,
+    check_cancelled: CheckCancelled<'_, E>,
+) -> Result<f64, E> {
+    if intersects(a, b, check_cancelled)? {
         return Ok(0.0);
     }
     if let (Some(from), Some(to)) = (a.only_point(), b.only_point()) {
-        return Ok(from.gap(Segment { from: to, to }, f64::INFINITY));
+        return Ok(from.distance_to(Segment { from: to, to }, f64::INFINITY));
     }
-    pulse(a.bundles().len() * b.bundles().len())?;
-    let pairs =
-        a.bundles().iter().flat_map(|one| b.bundles().iter().map(move |other| (one.gap_min(other), one, other)));
+    check_cancelled(a.edge_groups().len() * b.edge_groups().len())?;
+    let pairs = a
+        .edge_groups()
+        .iter()
+        .flat_map(|one| b.edge_groups().iter().map(move |other| (one.distance_lower_bound(other), one, other)));
     let mut pairs = pairs.collect::<Vec<_>>();
     pairs.sort_by(|x, y| x.0.total_cmp(&y.0));
     let mut best = f64::INFINITY;
@@ -137,8 +161,8 @@ pub fn distance<P: SurfacePoint, E>(a: &Figure<P>, b: &Figure<P>, pulse: CheckCa
         if bound >= best {
             break; // all others are at least as far
         }
-        pulse(STEPS_PER_PAIR * one.edges.len() * other.edges.len())?;
-        best = nearer(one, other, best);
+        check_cancelled(STEPS_PER_PAIR * one.edges.len() * other.edges.len())?;
+        best = min_distance(one, other, best);
     }
     Ok(best)
 }
@@ -146,25 +170,32 @@ pub fn distance<P: SurfacePoint, E>(a: &Figure<P>, b: &Figure<P>, pulse: CheckCa
 /// The distance between two groups, or `best` if that is less. Edges that do not cross are nearest at an end of one
 /// of them: the pair with the smallest cheap bound is measured first, then the pairs whose bound is below the best
 /// distance.
-fn nearer<P: SurfacePoint>(one: &EdgeGroup<P>, other: &EdgeGroup<P>, best: f64) -> f64 {
-    let bounded = || ends(one, other).chain(ends(other, one)).map(|(place, edge)| (place.gap_min(edge), place, edge));
-    let Some((bound, place, edge)) = bounded().min_by(|x, y| x.0.total_cmp(&y.0)) else { return best };
+fn min_distance<P: SurfacePoint>(one: &EdgeGroup<P>, other: &EdgeGroup<P>, best: f64) -> f64 {
+    let bounded = || {
+        endpoint_edge_pairs(one, other)
+            .chain(endpoint_edge_pairs(other, one))
+            .map(|(point, edge)| (point.distance_lower_bound(edge), point, edge))
+    };
+    let Some((bound, point, edge)) = bounded().min_by(|x, y| x.0.total_cmp(&y.0)) else { return best };
     if bound >= best {
         return best;
     }
-    let first = best.min(place.gap(edge, best));
+    let first = best.min(point.distance_to(edge, best));
     bounded().fold(
         first,
-        |best, (bound, place, edge)| {
-            if bound < best { best.min(place.gap(edge, best)) } else { best }
+        |best, (bound, point, edge)| {
+            if bound < best { best.min(point.distance_to(edge, best)) } else { best }
         },
     )
 }
 
 /// Every end of an edge of one group with every edge of the other.
-fn ends<P: SurfacePoint>(one: &EdgeGroup<P>, other: &EdgeGroup<P>) -> impl Iterator<Item = (P, Segment<P>)> {
+fn endpoint_edge_pairs<P: SurfacePoint>(
+    one: &EdgeGroup<P>,
+    other: &EdgeGroup<P>,
+) -> impl Iterator<Item = (P, Segment<P>)> {
     // Each edge begins where the one before it ends.
     let last = one.edges.last().map(|edge| edge.to);
-    let places = one.edges.iter().map(|edge| edge.from).chain(last);
-    places.flat_map(|place| other.edges.iter().map(move |&edge| (place, edge)))
+    let points = one.edges.iter().map(|edge| edge.from).chain(last);
+    points.flat_map(|point| other.edges.iter().map(move |&edge| (point, edge)))
 }

@@ -31,16 +31,16 @@ fn polygon(rings: &[&str]) -> String {
 }
 
 fn ring(text: &str) -> String {
-    let mut places = places(text);
+    let mut places = positions(text);
     places.push(places[0].clone());
     format!("[{}]", places.join(","))
 }
 
 fn line(text: &str) -> String {
-    format!("{{'type':'LineString','coordinates':[{}]}}", places(text).join(","))
+    format!("{{'type':'LineString','coordinates':[{}]}}", positions(text).join(","))
 }
 
-fn places(text: &str) -> Vec<String> {
+fn positions(text: &str) -> Vec<String> {
     text.split(',').map(|place| format!("[{}]", place.trim().replace(' ', ","))).collect()
 }
 
@@ -64,7 +64,7 @@ fn area_of_the_documented_sample() {
 }
 
 #[test]
-fn clockwise_is_the_outside() {
+fn a_clockwise_ring_means_its_outside() {
     let outside = geography(&polygon(&["31.8 -5, 31.8 -4.7, 32 -4.7, 32 -5"]));
     check_close(outside.area(), EARTH - 735_970_283.1, 10.0);
     assert!(geography(&point(0.0, 0.0)).within(&outside));
@@ -84,7 +84,7 @@ fn an_octant_is_an_eighth_of_the_earth() {
 }
 
 #[test]
-fn holes_whichever_way_they_turn() {
+fn holes_may_have_either_orientation() {
     for hole in ["31.85 -4.9, 31.95 -4.9, 31.95 -4.8, 31.85 -4.8", "31.85 -4.9, 31.85 -4.8, 31.95 -4.8, 31.95 -4.9"] {
         for geospatial in [Geospatial::Geography, Geospatial::Geometry] {
             let with_hole = on(&polygon(&[SAMPLE, hole]), geospatial);
@@ -107,7 +107,7 @@ fn distances_between_points_are_geodesic() {
 }
 
 #[test]
-fn distance_to_an_edge_is_to_its_nearest_place() {
+fn distance_to_an_edge_is_to_its_nearest_point() {
     let equator = geography(&line("-10 0, 20 0"));
     check_close(geography(&point(5.0, 1.0)).distance(&equator), 110_574.388_6, 1e-3);
     let meridian = geography(&line("3 -40, 3 60"));
@@ -117,7 +117,7 @@ fn distance_to_an_edge_is_to_its_nearest_place() {
 }
 
 #[test]
-fn polygons_over_the_seam() {
+fn polygons_across_the_antimeridian() {
     let fiji = geography(&polygon(&["177 -20, -178 -20, -178 -15, 177 -15"]));
     assert!(geography(&point(180.0, -17.0)).within(&fiji));
     assert!(geography(&point(-180.0, -17.0)).within(&fiji));
@@ -138,7 +138,11 @@ fn a_ring_around_the_pole_has_it_inside() {
 fn relations_in_the_plane() {
     let square = geometry(&polygon(&["0 0, 10 0, 10 10, 0 10"]));
     assert_eq!(square.area(), 100.0);
-    assert_eq!(geometry(&polygon(&["0 0, 0 10, 10 10, 10 0"])).area(), 100.0, "in a plane the orientation does not matter");
+    assert_eq!(
+        geometry(&polygon(&["0 0, 0 10, 10 10, 10 0"])).area(),
+        100.0,
+        "in a plane the orientation does not matter"
+    );
     assert_eq!(geometry(&point(13.0, 14.0)).distance(&square), 5.0);
     assert_eq!(geometry(&point(5.0, 5.0)).distance(&square), 0.0);
     assert!(geometry(&point(10.0, 5.0)).within(&square), "the boundary belongs to the polygon");
@@ -152,7 +156,7 @@ fn relations_in_the_plane() {
 }
 
 #[test]
-fn a_notch_keeps_a_line_out() {
+fn a_line_across_a_notch_is_not_within() {
     let notched = "0 0, 10 0, 10 10, 6 10, 5 2, 4 10, 0 10";
     for geospatial in [Geospatial::Geography, Geospatial::Geometry] {
         assert!(!on(&line("2 8, 8 8"), geospatial).within(&on(&polygon(&[notched]), geospatial)));
@@ -173,7 +177,7 @@ fn multi_polygons_are_the_sum_of_their_parts() {
 }
 
 #[test]
-fn reasons_why_a_shape_is_none() {
+fn reasons_why_a_shape_is_invalid() {
     let globe = Geospatial::Geography;
     check_reason(&point(31.9, -132.8), globe, "Latitude values must be between -90 and 90 degrees.");
     check_reason(&point(-180.5, 0.0), globe, "Longitude values must be between -180 and 180 degrees.");
@@ -203,7 +207,7 @@ fn a_polygon_has_at_most_4096_points() {
 }
 
 /// JSON that is almost GeoJSON.
-fn almost() -> impl Strategy<Value = Value> {
+fn almost_geojson() -> impl Strategy<Value = Value> {
     let number = prop_oneof![
         any::<f64>(),
         -200.0..200.0f64,
@@ -224,7 +228,7 @@ fn almost() -> impl Strategy<Value = Value> {
 }
 
 /// Polygons from few coordinates, so that points repeat, rings cross themselves and edges overlap.
-fn awkward() -> impl Strategy<Value = Value> {
+fn degenerate_polygon() -> impl Strategy<Value = Value> {
     let coordinate =
         || prop::sample::select(vec![-180.0, -90.0, -45.0, 0.0, 1e-300, 1.0, 45.0, 89.999_999, 90.0, 180.0]);
     let place = (coordinate(), coordinate()).prop_map(|(x, y)| Value::from(vec![Value::from(x), Value::from(y)]));
@@ -251,17 +255,17 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn no_json_makes_it_panic(a in almost(), b in almost()) {
+    fn no_json_makes_it_panic(a in almost_geojson(), b in almost_geojson()) {
         exercise(&a, &b);
     }
 
     #[test]
-    fn awkward_shapes_have_answers(a in awkward(), b in awkward()) {
+    fn degenerate_shapes_give_consistent_results(a in degenerate_polygon(), b in degenerate_polygon()) {
         exercise(&a, &b);
     }
 
     #[test]
-    fn the_way_there_is_the_way_back(x in -180.0..180.0f64, y in -85.0..85.0f64, dx in -20.0..20.0f64, dy in -4.0..4.0f64) {
+    fn distance_is_symmetric(x in -180.0..180.0f64, y in -85.0..85.0f64, dx in -20.0..20.0f64, dy in -4.0..4.0f64) {
         let here = geography(&point(x, y));
         let line = geography(&line(&format!("{} {}, {} {}", (x + dx).clamp(-180.0, 180.0), y + dy, x / 2.0, y / 2.0)));
         let (there, back) = (here.distance(&line), line.distance(&here));

@@ -96,32 +96,32 @@ impl Store for AnyStore {
 }
 
 impl Checkpoints for AnyStore {
-    async fn keep(&self, name: &str, taken_ms: u64) -> Result<CheckpointInfo> {
-        each!(AnyStore, self, store => store.keep(name, taken_ms).await)
+    async fn create_checkpoint(&self, name: &str, taken_ms: u64) -> Result<CheckpointInfo> {
+        each!(AnyStore, self, store => store.create_checkpoint(name, taken_ms).await)
     }
 
-    async fn kept(&self) -> Result<Vec<CheckpointInfo>> {
-        each!(AnyStore, self, store => store.kept().await)
+    async fn list_checkpoints(&self) -> Result<Vec<CheckpointInfo>> {
+        each!(AnyStore, self, store => store.list_checkpoints().await)
     }
 
-    async fn forget(&self, name: &str) -> Result<bool> {
-        each!(AnyStore, self, store => store.forget(name).await)
+    async fn delete_checkpoint(&self, name: &str) -> Result<bool> {
+        each!(AnyStore, self, store => store.delete_checkpoint(name).await)
     }
 
-    async fn revive(&self, name: &str) -> Result<Option<AnyStore>> {
+    async fn open_checkpoint(&self, name: &str) -> Result<Option<AnyStore>> {
         Ok(match self {
-            AnyStore::Memory(store) => store.revive(name).await?.map(AnyStore::Memory),
+            AnyStore::Memory(store) => store.open_checkpoint(name).await?.map(AnyStore::Memory),
             #[cfg(feature = "embedded")]
-            AnyStore::Embedded(store) => store.revive(name).await?.map(AnyStore::Embedded),
+            AnyStore::Embedded(store) => store.open_checkpoint(name).await?.map(AnyStore::Embedded),
             #[cfg(any(test, feature = "testing"))]
-            AnyStore::Faulty(store) => store.revive(name).await?.map(AnyStore::Faulty),
+            AnyStore::Faulty(store) => store.open_checkpoint(name).await?.map(AnyStore::Faulty),
             #[cfg(all(feature = "embedded", any(test, feature = "testing")))]
-            AnyStore::Mirror(store) => store.revive(name).await?.map(AnyStore::Mirror),
+            AnyStore::Mirror(store) => store.open_checkpoint(name).await?.map(AnyStore::Mirror),
         })
     }
 
-    async fn take_over(&self) -> Result<()> {
-        each!(AnyStore, self, store => store.take_over().await)
+    async fn make_current(&self) -> Result<()> {
+        each!(AnyStore, self, store => store.make_current().await)
     }
 
     fn retire(&self) {

@@ -41,8 +41,8 @@ use pleiad_model::{Error, Result};
 
 mod read;
 pub use read::{
-    belongs, decode_erased, decode_feed, decode_feed_v1, decode_graph, decode_id, decode_index, decode_key_stats,
-    decode_log, decode_member, decode_ttl, decode_vector, decode_version, docnum_of_doc, shard_of,
+    decode_feed, decode_feed_v1, decode_graph, decode_id, decode_index, decode_key_stats, decode_key_tombstone,
+    decode_log, decode_member, decode_ttl, decode_vector, decode_version, docnum_of_doc, placement, shard_of,
 };
 
 /// PostgreSQL rejects an index row of 2,704 bytes.
@@ -61,7 +61,7 @@ const EPK_END: [u8; 2] = [0x00, 0x01];
 pub enum Tag {
     Catalog = b'c',
     Doc = b'd',
-    Erased = b'e',
+    KeyTombstone = b'e',
     Feed = b'f',
     Graph = b'g',
     Id = b'i',
@@ -83,7 +83,7 @@ impl TryFrom<u8> for Tag {
         const ALL: [Tag; 15] = [
             Tag::Catalog,
             Tag::Doc,
-            Tag::Erased,
+            Tag::KeyTombstone,
             Tag::Feed,
             Tag::Graph,
             Tag::Id,
@@ -135,8 +135,8 @@ pub fn key_stats(shard: u64, epk: &[u8], hash: &[u8; 16]) -> Bytes {
 }
 
 /// `shard │ 'e' │ EPK`, `00…00 07 │ 65 │ 7f 00 ff 00 01` for EPK `7f 00`
-pub fn erased(shard: u64, epk: &[u8]) -> Bytes {
-    KeyBuilder::new(shard, Tag::Erased).epk(epk).finish()
+pub fn key_tombstone(shard: u64, epk: &[u8]) -> Bytes {
+    KeyBuilder::new(shard, Tag::KeyTombstone).epk(epk).finish()
 }
 
 /// `shard │ 'x' │ path hash │ value │ docnum`
@@ -195,7 +195,7 @@ pub fn log_from(shard: u64, lsn: u64) -> (Bytes, Bytes) {
 }
 
 /// The same key in another shard.
-pub fn moved(key: &[u8], shard: u64) -> Vec<u8> {
+pub fn with_shard(key: &[u8], shard: u64) -> Vec<u8> {
     [&shard.to_be_bytes(), key.get(8..).unwrap_or_default()].concat()
 }
 
@@ -224,18 +224,18 @@ pub fn catalog(kind: u8, rest: &[u8]) -> Bytes {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RowPlacement {
     /// The key holds the EPK.
-    At(Vec<u8>),
+    AtEpk(Vec<u8>),
     /// The row belongs to the item with this docnum.
-    With(u64),
+    WithItem(u64),
     /// The value determines it: a record, a version, or in the feed the bare EPK.
-    AsValueSays,
+    InValue,
 }
 
 /// The keyspaces that a copy of a part of a shard includes, in the order of their tags. The log belongs to one copy
 /// only, the shard state is counted again, and a graph is rebuilt: half of a graph is useless.
-pub const COPIED: [Tag; 11] = [
+pub const COPIED_TAGS: [Tag; 11] = [
     Tag::Doc,
-    Tag::Erased,
+    Tag::KeyTombstone,
     Tag::Feed,
     Tag::Id,
     Tag::Key,
@@ -257,12 +257,12 @@ pub fn shard_range(shard: u64) -> (Bytes, Bytes) {
 
 /// All of one tag of a shard.
 pub fn range(shard: u64, tag: Tag) -> (Bytes, Bytes) {
-    span(KeyBuilder::new(shard, tag).bytes)
+    prefix_range(KeyBuilder::new(shard, tag).bytes)
 }
 
 /// All of one kind in the catalog whose rest begins with `prefix`.
 pub fn catalog_range(kind: u8, prefix: &[u8]) -> (Bytes, Bytes) {
-    span(KeyBuilder::new(CATALOG_SHARD, Tag::Catalog).raw(&[kind]).raw(prefix).bytes)
+    prefix_range(KeyBuilder::new(CATALOG_SHARD, Tag::Catalog).raw(&[kind]).raw(prefix).bytes)
 }
 
 /// The keys of `tag` (id, member or key) whose EPK lies in `[min, max)`; without `max` there is no upper bound.
@@ -277,22 +277,22 @@ pub fn epk_range(shard: u64, tag: Tag, min: &[u8], max: Option<&[u8]>) -> (Bytes
 
 /// The keys of `tag` (id, member or key) with exactly this EPK.
 pub fn epk_exact(shard: u64, tag: Tag, epk: &[u8]) -> (Bytes, Bytes) {
-    span(KeyBuilder::new(shard, tag).epk(epk).bytes)
+    prefix_range(KeyBuilder::new(shard, tag).epk(epk).bytes)
 }
 
 /// The index entries of a path whose encoded value begins with `prefix`; empty means all of the path.
 pub fn index_range(shard: u64, path_hash: u64, prefix: &[u8]) -> (Bytes, Bytes) {
-    span(KeyBuilder::new(shard, Tag::Index).u64(path_hash).raw(prefix).bytes)
+    prefix_range(KeyBuilder::new(shard, Tag::Index).u64(path_hash).raw(prefix).bytes)
 }
 
 /// The vectors of a path.
 pub fn vector_range(shard: u64, path_hash: u64) -> (Bytes, Bytes) {
-    span(KeyBuilder::new(shard, Tag::Vector).u64(path_hash).bytes)
+    prefix_range(KeyBuilder::new(shard, Tag::Vector).u64(path_hash).bytes)
 }
 
 /// The graph over the vectors of a path.
 pub fn graph_range(shard: u64, path_hash: u64) -> (Bytes, Bytes) {
-    span(KeyBuilder::new(shard, Tag::Graph).u64(path_hash).bytes)
+    prefix_range(KeyBuilder::new(shard, Tag::Graph).u64(path_hash).bytes)
 }
 
 /// The first key after `key`: where a forward scan continues.
@@ -304,15 +304,15 @@ pub fn after(key: &[u8]) -> Bytes {
 }
 
 /// The keys that begin with `prefix`, which starts with a shard and a tag.
-fn span(prefix: Vec<u8>) -> (Bytes, Bytes) {
+fn prefix_range(prefix: Vec<u8>) -> (Bytes, Bytes) {
     let end = prefix_end(&prefix);
     (Bytes::from(prefix), end)
 }
 
 /// The first key after all that begin with `prefix`: the prefix up to its last byte that is not `FF`, incremented.
 fn prefix_end(prefix: &[u8]) -> Bytes {
-    let kept = prefix.iter().rposition(|&byte| byte != 0xFF).map_or(0, |at| at + 1);
-    let mut end = prefix[..kept].to_vec();
+    let length = prefix.iter().rposition(|&byte| byte != 0xFF).map_or(0, |at| at + 1);
+    let mut end = prefix[..length].to_vec();
     if let Some(last) = end.last_mut() {
         *last += 1;
     }

@@ -15,7 +15,7 @@ use pleiad_model::Result;
 
 use crate::store::{
     Batch, BatchWrite, CheckpointInfo, Checkpoints, Chunk, Direction, Durability, Limit, Snapshot, Store, fenced,
-    in_order,
+    sorted_puts,
 };
 
 #[derive(Clone, Debug, Default)]
@@ -29,7 +29,7 @@ struct MemoryTree {
 pub struct Memory {
     newest: RwLock<MemoryTree>,
     /// Shared with the stores that are opened from its checkpoints.
-    kept: Arc<Mutex<BTreeMap<String, TreeCheckpoint>>>,
+    checkpoints: Arc<Mutex<BTreeMap<String, TreeCheckpoint>>>,
 }
 
 #[derive(Debug)]
@@ -80,7 +80,7 @@ impl Store for Memory {
     }
 
     async fn ingest(&self, rows: &Batch) -> Result<()> {
-        in_order(rows)?;
+        sorted_puts(rows)?;
         self.commit(rows, Durability::Written).await
     }
 
@@ -97,28 +97,28 @@ impl Store for Memory {
 }
 
 impl Checkpoints for Memory {
-    async fn keep(&self, name: &str, taken_ms: u64) -> Result<CheckpointInfo> {
-        let kept = TreeCheckpoint { taken_ms, tree: self.newest.read().clone() };
-        let told = kept.told(name);
-        self.kept.lock().insert(name.to_owned(), kept);
-        Ok(told)
+    async fn create_checkpoint(&self, name: &str, taken_ms: u64) -> Result<CheckpointInfo> {
+        let checkpoint = TreeCheckpoint { taken_ms, tree: self.newest.read().clone() };
+        let info = checkpoint.info(name);
+        self.checkpoints.lock().insert(name.to_owned(), checkpoint);
+        Ok(info)
     }
 
-    async fn kept(&self) -> Result<Vec<CheckpointInfo>> {
-        Ok(self.kept.lock().iter().map(|(name, kept)| kept.told(name)).collect())
+    async fn list_checkpoints(&self) -> Result<Vec<CheckpointInfo>> {
+        Ok(self.checkpoints.lock().iter().map(|(name, checkpoint)| checkpoint.info(name)).collect())
     }
 
-    async fn forget(&self, name: &str) -> Result<bool> {
-        Ok(self.kept.lock().remove(name).is_some())
+    async fn delete_checkpoint(&self, name: &str) -> Result<bool> {
+        Ok(self.checkpoints.lock().remove(name).is_some())
     }
 
-    async fn revive(&self, name: &str) -> Result<Option<Memory>> {
-        let tree = self.kept.lock().get(name).map(|kept| kept.tree.clone());
-        Ok(tree.map(|tree| Memory { newest: RwLock::new(tree), kept: self.kept.clone() }))
+    async fn open_checkpoint(&self, name: &str) -> Result<Option<Memory>> {
+        let tree = self.checkpoints.lock().get(name).map(|checkpoint| checkpoint.tree.clone());
+        Ok(tree.map(|tree| Memory { newest: RwLock::new(tree), checkpoints: self.checkpoints.clone() }))
     }
 
     /// Nothing to do: an in-memory store is not opened again.
-    async fn take_over(&self) -> Result<()> {
+    async fn make_current(&self) -> Result<()> {
         Ok(())
     }
 
@@ -126,7 +126,7 @@ impl Checkpoints for Memory {
 }
 
 impl TreeCheckpoint {
-    fn told(&self, name: &str) -> CheckpointInfo {
+    fn info(&self, name: &str) -> CheckpointInfo {
         CheckpointInfo { name: name.to_owned(), taken_ms: self.taken_ms, bytes: self.tree.bytes as u64 }
     }
 }
@@ -139,13 +139,13 @@ impl Snapshot for MemorySnapshot {
     async fn scan(&self, from: &[u8], to: &[u8], direction: Direction, limit: Limit) -> Result<Chunk> {
         let pairs = pairs(&self.tree, from, to);
         Ok(match direction {
-            Direction::Forward => take(pairs, limit),
-            Direction::Backward => take(pairs.rev(), limit),
+            Direction::Forward => take_chunk(pairs, limit),
+            Direction::Backward => take_chunk(pairs.rev(), limit),
         })
     }
 }
 
-fn take<'a>(pairs: impl Iterator<Item = (&'a Bytes, &'a Bytes)>, limit: Limit) -> Chunk {
+fn take_chunk<'a>(pairs: impl Iterator<Item = (&'a Bytes, &'a Bytes)>, limit: Limit) -> Chunk {
     let (mut chunk, mut bytes) = (Chunk::default(), 0);
     for (key, value) in pairs {
         if !limit.admits(chunk.pairs.len(), bytes) {
@@ -199,8 +199,8 @@ impl MemoryTree {
 }
 
 fn remove_range(tree: &mut MemoryTree, from: &[u8], to: &[u8]) {
-    let doomed: Vec<Bytes> = pairs(tree, from, to).map(|(key, _)| key.clone()).collect();
-    for key in doomed {
+    let keys: Vec<Bytes> = pairs(tree, from, to).map(|(key, _)| key.clone()).collect();
+    for key in keys {
         tree.remove(&key);
     }
 }

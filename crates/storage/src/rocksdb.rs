@@ -33,7 +33,7 @@ use rocksdb::{
 };
 
 use crate::patience::{may_wait, not_at_hand};
-use crate::store::{Batch, BatchWrite, Durability, Store, fenced, in_order};
+use crate::store::{Batch, BatchWrite, Durability, Store, fenced, sorted_puts};
 use checkpoint::CloseCleanup;
 use directory::StoreDir;
 use ingest::SstIngester;
@@ -53,24 +53,25 @@ impl RocksStore {
     /// Opens the store in `dir`, which is created if it does not exist.
     pub fn open(dir: impl AsRef<Path>, options: RocksOptions) -> Result<Self> {
         let dir = dir.as_ref();
-        let home = directory::prepare(dir)?;
+        let store_dir = directory::prepare(dir)?;
         let blocks = options::block_cache(&options);
-        let store = RocksStore::at(home, options, blocks)?;
-        directory::adopt(dir)?;
-        store.engine.remains.home.sweep()?;
-        store.shelf().sweep()?;
+        let store = RocksStore::open_at(store_dir, options, blocks)?;
+        directory::upgrade_format(dir)?;
+        store.engine.cleanup.store_dir.remove_leftovers()?;
+        store.checkpoint_dir().remove_leftovers()?;
         Ok(store)
     }
 
-    fn at(home: StoreDir, options: RocksOptions, blocks: Cache) -> Result<Self> {
+    fn open_at(store_dir: StoreDir, options: RocksOptions, blocks: Cache) -> Result<Self> {
         // By name, since RocksDB's multi-get needs a named column family.
-        let engine = options::engine(&options, &blocks);
-        let family = ColumnFamilyDescriptor::new(DEFAULT_COLUMN_FAMILY_NAME, engine.clone());
-        let db = DB::open_cf_descriptors(&engine, home.files(), [family]);
-        let db = db.map_err(|error| directory::cannot_open(&home.dir, error))?;
-        let (files, rows) = (SstIngester::new(home.ingest(), engine)?, RowCache::new(options.row_cache_bytes));
-        let chosen = Chosen { options, blocks };
-        Ok(RocksStore { engine: Arc::new(OpenDb::new(db, files, rows, chosen, CloseCleanup::new(home))) })
+        let db_options = options::db_options(&options, &blocks);
+        let family = ColumnFamilyDescriptor::new(DEFAULT_COLUMN_FAMILY_NAME, db_options.clone());
+        let db = DB::open_cf_descriptors(&db_options, store_dir.db_dir(), [family]);
+        let db = db.map_err(|error| directory::cannot_open(&store_dir.dir, error))?;
+        let (ingester, row_cache) =
+            (SstIngester::new(store_dir.ingest_dir(), db_options)?, RowCache::new(options.row_cache_bytes));
+        let reopen = ReopenOptions { options, blocks };
+        Ok(RocksStore { engine: Arc::new(OpenDb::new(db, ingester, row_cache, reopen, CloseCleanup::new(store_dir))) })
     }
 
     async fn check_guards(&self, batch: &Batch) -> Result<()> {
@@ -84,11 +85,11 @@ impl RocksStore {
         Ok(())
     }
 
-    async fn get_stored(&self, key: &[u8]) -> Result<Option<Bytes>> {
-        match self.engine.get(key, &self.engine.at_hand) {
-            Err(error) if would_wait(&error) => {
+    async fn get_from_db(&self, key: &[u8]) -> Result<Option<Bytes>> {
+        match self.engine.get(key, &self.engine.cache_only) {
+            Err(error) if would_block(&error) => {
                 let key = Bytes::copy_from_slice(key);
-                self.on_thread(move |engine| engine.get(&key, &engine.anywhere).map_err(unreadable)).await
+                self.on_blocking_thread(move |engine| engine.get(&key, &engine.all_tiers).map_err(unreadable)).await
             }
             answer => answer.map_err(unreadable),
         }
@@ -97,28 +98,28 @@ impl RocksStore {
     /// Removes the batch's rows from the row cache before the write, and keeps them out until it has ended. A write
     /// that moves to a blocking thread takes the guard along: it may end after this future was dropped.
     async fn write(&self, batch: &Batch, durability: Durability) -> Result<()> {
-        let changing = changing(&self.engine.rows, batch);
+        let guard = invalidate(&self.engine.row_cache, batch);
         if durability == Durability::Written && batch.bytes() <= INLINE_BATCH_BYTES_MAX {
-            match self.engine.db.write_opt(translate(batch), &options::write_at_once()) {
-                Err(error) if would_wait(&error) => {} // write stall, nothing was written: wait on a blocking thread
-                answer => return self.engine.settle(answer),
+            match self.engine.db.write_opt(to_write_batch(batch), &options::write_no_stall()) {
+                Err(error) if would_block(&error) => {} // write stall, nothing was written: wait on a blocking thread
+                answer => return self.engine.poison_on_error(answer),
             }
         }
-        let writes = translate(batch);
-        self.on_thread(move |engine| {
-            let written = engine.settle(engine.db.write_opt(writes, &options::write(durability)));
-            drop(changing);
+        let writes = to_write_batch(batch);
+        self.on_blocking_thread(move |engine| {
+            let written = engine.poison_on_error(engine.db.write_opt(writes, &options::write(durability)));
+            drop(guard);
             written
         })
         .await
     }
 
-    fn on_thread<T: Send + 'static>(
+    fn on_blocking_thread<T: Send + 'static>(
         &self,
         work: impl FnOnce(&OpenDb) -> Result<T> + Send + 'static,
     ) -> impl Future<Output = Result<T>> + Send {
         let engine = Arc::clone(&self.engine);
-        on_thread(move || work(&engine))
+        on_blocking_thread(move || work(&engine))
     }
 }
 
@@ -126,26 +127,26 @@ impl Store for RocksStore {
     type Snapshot = RocksSnapshot;
 
     async fn get(&self, key: &[u8]) -> Result<Option<Bytes>> {
-        if !RowCache::keeps(key) {
-            return self.get_stored(key).await;
+        if !RowCache::is_cached_kind(key) {
+            return self.get_from_db(key).await;
         }
-        if let Some(row) = self.engine.rows.get(key) {
+        if let Some(row) = self.engine.row_cache.get(key) {
             return Ok(Some(row));
         }
-        let moment = self.engine.rows.moment();
-        let row = self.get_stored(key).await?;
+        let seq = self.engine.row_cache.commit_seq();
+        let row = self.get_from_db(key).await?;
         if let Some(row) = &row {
-            self.engine.rows.keep(key, row, moment);
+            self.engine.row_cache.insert(key, row, seq);
         }
         Ok(row)
     }
 
     async fn get_many(&self, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>> {
-        if let Some(found) = get_at_hand(&self.engine.db, keys, &self.engine.at_hand)? {
+        if let Some(found) = get_many_cached(&self.engine.db, keys, &self.engine.cache_only)? {
             return Ok(found);
         }
         let keys = keys.to_vec();
-        self.on_thread(move |engine| get_many(&engine.db, &keys, &engine.anywhere)).await
+        self.on_blocking_thread(move |engine| get_many(&engine.db, &keys, &engine.all_tiers)).await
     }
 
     async fn snapshot(&self) -> Result<RocksSnapshot> {
@@ -153,7 +154,7 @@ impl Store for RocksStore {
     }
 
     async fn commit(&self, batch: &Batch, durability: Durability) -> Result<()> {
-        self.engine.healthy()?;
+        self.engine.check_healthy()?;
         self.check_guards(batch).await?;
         if batch.op_count() == 0 {
             return Ok(());
@@ -162,30 +163,30 @@ impl Store for RocksStore {
     }
 
     async fn sync(&self) -> Result<()> {
-        self.engine.healthy()?;
-        self.on_thread(|engine| engine.settle(engine.db.flush_wal(true))).await
+        self.engine.check_healthy()?;
+        self.on_blocking_thread(|engine| engine.poison_on_error(engine.db.flush_wal(true))).await
     }
 
     async fn ingest(&self, rows: &Batch) -> Result<()> {
-        self.engine.healthy()?;
-        in_order(rows)?;
+        self.engine.check_healthy()?;
+        sorted_puts(rows)?;
         let rows = rows.clone();
-        self.on_thread(move |engine| engine.files.ingest(&engine.db, &rows)).await
+        self.on_blocking_thread(move |engine| engine.ingester.ingest(&engine.db, &rows)).await
     }
 
     async fn drop_range(&self, from: &[u8], to: &[u8]) -> Result<()> {
-        self.engine.healthy()?;
+        self.engine.check_healthy()?;
         if from >= to {
             return Ok(());
         }
         let (from, to) = (Bytes::copy_from_slice(from), Bytes::copy_from_slice(to));
-        self.on_thread(move |engine| engine.drop_range(&from, &to)).await
+        self.on_blocking_thread(move |engine| engine.drop_range(&from, &to)).await
     }
 
     /// Counts files only: the latest writes may still be in the write buffer.
     async fn size_bytes(&self, from: &[u8], to: &[u8]) -> Result<u64> {
         let (from, to) = (Bytes::copy_from_slice(from), Bytes::copy_from_slice(to));
-        self.on_thread(move |engine| Ok(engine.size_bytes(&from, &to))).await
+        self.on_blocking_thread(move |engine| Ok(engine.size_bytes(&from, &to))).await
     }
 }
 
@@ -193,28 +194,37 @@ impl Store for RocksStore {
 struct OpenDb {
     db: DB,
     /// Reads the write buffers and the block cache; "incomplete" when the row is in neither.
-    at_hand: ReadOptions,
-    anywhere: ReadOptions,
-    rows: Arc<RowCache>,
-    files: SstIngester,
+    cache_only: ReadOptions,
+    all_tiers: ReadOptions,
+    row_cache: Arc<RowCache>,
+    ingester: SstIngester,
     /// Why writes are rejected.
     poison: OnceLock<String>,
-    chosen: Chosen,
+    reopen: ReopenOptions,
     /// Dropped after the database.
-    remains: CloseCleanup,
+    cleanup: CloseCleanup,
 }
 
 /// The settings for opening a second store in the same directory.
 #[derive(Clone)]
-struct Chosen {
+struct ReopenOptions {
     options: RocksOptions,
     blocks: Cache,
 }
 
 impl OpenDb {
-    fn new(db: DB, files: SstIngester, rows: RowCache, chosen: Chosen, remains: CloseCleanup) -> Self {
-        let (at_hand, anywhere) = (options::read_at_hand(), ReadOptions::default());
-        OpenDb { db, at_hand, anywhere, rows: Arc::new(rows), files, poison: OnceLock::new(), chosen, remains }
+    fn new(db: DB, ingester: SstIngester, row_cache: RowCache, reopen: ReopenOptions, cleanup: CloseCleanup) -> Self {
+        let (cache_only, all_tiers) = (options::read_cache_only(), ReadOptions::default());
+        OpenDb {
+            db,
+            cache_only,
+            all_tiers,
+            row_cache: Arc::new(row_cache),
+            ingester,
+            poison: OnceLock::new(),
+            reopen,
+            cleanup,
+        }
     }
 
     fn get(&self, key: &[u8], options: &ReadOptions) -> Result<Option<Bytes>, rocksdb::Error> {
@@ -229,12 +239,12 @@ impl OpenDb {
     /// Files are deleted immediately, also in a store that syncs its log later: the record that allowed the drop must
     /// be on the disk before.
     fn drop_range(&self, from: &[u8], to: &[u8]) -> Result<()> {
-        self.settle(self.db.flush_wal(true))?;
-        let _changing = self.rows.change_all();
-        self.settle(self.db.delete_file_in_range(from, to))?;
+        self.poison_on_error(self.db.flush_wal(true))?;
+        let _guard = self.row_cache.invalidate_all();
+        self.poison_on_error(self.db.delete_file_in_range(from, to))?;
         let mut writes = WriteBatch::default();
         writes.delete_range(from, to);
-        self.settle(self.db.write_opt(writes, &options::write(Durability::Synced)))?;
+        self.poison_on_error(self.db.write_opt(writes, &options::write(Durability::Synced)))?;
         self.db.compact_range_opt(Some(from), Some(to), &options::compact());
         Ok(())
     }
@@ -244,7 +254,7 @@ impl OpenDb {
         sizes.into_iter().sum()
     }
 
-    fn healthy(&self) -> Result<()> {
+    fn check_healthy(&self) -> Result<()> {
         match self.poison.get() {
             None => Ok(()),
             Some(why) => Err(Error::unavailable(format!(
@@ -254,62 +264,62 @@ impl OpenDb {
     }
 
     /// The result of a write: after the first failure, every write gets an error.
-    fn settle(&self, answer: Result<(), rocksdb::Error>) -> Result<()> {
+    fn poison_on_error(&self, answer: Result<(), rocksdb::Error>) -> Result<()> {
         if let Err(error) = answer {
             self.poison.get_or_init(|| error.into_string());
         }
         // Also for a write that succeeded while another failed: it comes after a gap in the log.
-        self.healthy()
+        self.check_healthy()
     }
 }
 
 /// From this many keys on, one multi-get is cheaper than single gets.
-const TOGETHER_MIN: usize = 4;
+const MULTI_GET_MIN: usize = 4;
 /// More lookups than these take longer than the switch to a blocking thread, even if all rows are in memory.
-const AT_HAND_MAX: usize = 64;
+const INLINE_GETS_MAX: usize = 64;
 
 /// The rows of all keys without disk access, for a thread that must not block; `None` if some are not in memory. Uses
 /// single gets: RocksDB's multi-get reads files in spite of the read tier, and then caches nothing of what it read.
-fn get_at_hand(db: &DB, keys: &[Bytes], at_hand: &ReadOptions) -> Result<Option<Vec<Option<Bytes>>>> {
-    if may_wait() || keys.len() > AT_HAND_MAX {
+fn get_many_cached(db: &DB, keys: &[Bytes], cache_only: &ReadOptions) -> Result<Option<Vec<Option<Bytes>>>> {
+    if may_wait() || keys.len() > INLINE_GETS_MAX {
         return Ok(None);
     }
-    let found = keys.iter().map(|key| Ok(db.get_pinned_opt(key, at_hand)?.as_deref().map(Bytes::copy_from_slice)));
+    let found = keys.iter().map(|key| Ok(db.get_pinned_opt(key, cache_only)?.as_deref().map(Bytes::copy_from_slice)));
     match found.collect::<Result<_, rocksdb::Error>>() {
-        Err(error) if would_wait(&error) => Ok(None),
+        Err(error) if would_block(&error) => Ok(None),
         answer => answer.map(Some).map_err(unreadable),
     }
 }
 
-fn get_many(db: &DB, keys: &[Bytes], anywhere: &ReadOptions) -> Result<Vec<Option<Bytes>>> {
+fn get_many(db: &DB, keys: &[Bytes], all_tiers: &ReadOptions) -> Result<Vec<Option<Bytes>>> {
     let copied = |value: Option<DBPinnableSlice<'_>>| value.as_deref().map(Bytes::copy_from_slice);
-    look_up(db, keys, anywhere).into_iter().map(|value| value.map(copied).map_err(unreadable)).collect()
+    multi_get(db, keys, all_tiers).into_iter().map(|value| value.map(copied).map_err(unreadable)).collect()
 }
 
 /// Keys that are looked up together share the search for their blocks.
-fn look_up<'db, K: AsRef<[u8]>>(db: &'db DB, keys: &[K], anywhere: &ReadOptions) -> Vec<PinnedValue<'db>> {
+fn multi_get<'db, K: AsRef<[u8]>>(db: &'db DB, keys: &[K], all_tiers: &ReadOptions) -> Vec<PinnedValue<'db>> {
     match db.cf_handle(DEFAULT_COLUMN_FAMILY_NAME) {
-        Some(family) if keys.len() >= TOGETHER_MIN => {
-            db.batched_multi_get_cf_opt(family, keys, keys.is_sorted_by_key(K::as_ref), anywhere)
+        Some(family) if keys.len() >= MULTI_GET_MIN => {
+            db.batched_multi_get_cf_opt(family, keys, keys.is_sorted_by_key(K::as_ref), all_tiers)
         }
-        _ => keys.iter().map(|key| db.get_pinned_opt(key, anywhere)).collect(),
+        _ => keys.iter().map(|key| db.get_pinned_opt(key, all_tiers)).collect(),
     }
 }
 
 /// A value in RocksDB's own memory, not copied.
 type PinnedValue<'db> = Result<Option<DBPinnableSlice<'db>>, rocksdb::Error>;
 
-fn changing(rows: &Arc<RowCache>, batch: &Batch) -> InvalidationGuard {
+fn invalidate(row_cache: &Arc<RowCache>, batch: &Batch) -> InvalidationGuard {
     if batch.ops().any(|op| matches!(op, BatchWrite::DeleteRange { .. })) {
-        return rows.change_all();
+        return row_cache.invalidate_all();
     }
-    rows.change(batch.ops().filter_map(|op| match op {
+    row_cache.invalidate(batch.ops().filter_map(|op| match op {
         BatchWrite::Put { key, .. } | BatchWrite::Delete { key } => Some(key),
         _ => None,
     }))
 }
 
-fn translate(batch: &Batch) -> WriteBatch {
+fn to_write_batch(batch: &Batch) -> WriteBatch {
     // RocksDB's record is longer than the batch's by a tag and two lengths.
     let mut writes = WriteBatch::with_capacity_bytes(batch.bytes() + batch.op_count() * 8 + 16);
     for op in batch.ops() {
@@ -326,7 +336,7 @@ fn translate(batch: &Batch) -> WriteBatch {
 
 /// Runs work that may block on a blocking thread of the runtime. Without a runtime (simple programs, tests) it runs
 /// on the caller's thread.
-async fn on_thread<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+async fn on_blocking_thread<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     not_at_hand()?;
     let Some(runtime) = tokio::runtime::Handle::try_current().ok().filter(|_| !may_wait()) else {
         return work();
@@ -338,7 +348,7 @@ async fn on_thread<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 
     }
 }
 
-fn would_wait(error: &rocksdb::Error) -> bool {
+fn would_block(error: &rocksdb::Error) -> bool {
     error.kind() == ErrorKind::Incomplete
 }
 

@@ -82,11 +82,11 @@ pub trait Snapshot: Send + Sync + 'static {
     /// For blocking threads: a store on the local disk reads on the caller's own thread, since a scan of millions of
     /// rows should neither copy them nor switch threads for them.
     fn visit(&self, from: &[u8], to: &[u8], visit: VisitPair<'_>) -> impl Future<Output = Result<bool>> + Send {
-        const AT_ONCE: Limit = Limit { rows: 1024, bytes: 1 << 20 };
+        const CHUNK_LIMIT: Limit = Limit { rows: 1024, bytes: 1 << 20 };
         async move {
             let mut from = Bytes::copy_from_slice(from);
             loop {
-                let chunk = self.scan(&from, to, Direction::Forward, AT_ONCE).await?;
+                let chunk = self.scan(&from, to, Direction::Forward, CHUNK_LIMIT).await?;
                 if !chunk.pairs.iter().all(|(key, value)| visit(key, value)) {
                     return Ok(true);
                 }
@@ -157,7 +157,7 @@ pub enum Durability {
 }
 
 /// The rows of an ingest, checked: puts in key order.
-pub(crate) fn in_order(batch: &Batch) -> Result<Vec<(&[u8], &[u8])>> {
+pub(crate) fn sorted_puts(batch: &Batch) -> Result<Vec<(&[u8], &[u8])>> {
     let rows: Option<Vec<_>> =
         batch.ops().map(|op| if let BatchWrite::Put { key, value } = op { Some((key, value)) } else { None }).collect();
     match rows {

@@ -362,7 +362,7 @@ async fn waiting_for_a_job_fails_when_a_restore_stops_it() {
 
 #[tokio::test]
 async fn a_failed_restore_leaves_the_account_unchanged() {
-    for call in [FaultPoint::TakeOver, FaultPoint::Commit, FaultPoint::Read] {
+    for call in [FaultPoint::MakeCurrent, FaultPoint::Commit, FaultPoint::Read] {
         let script = FaultPlan::default();
         let store = AnyStore::Faulty(Faulty::new(Memory::new(), script.clone()));
         let host = new_host(store).await;
@@ -453,7 +453,7 @@ async fn writers_continue_across_failed_restores() {
     let writers = Writers::begin(&host);
     for _ in 0..40 {
         short_pause().await;
-        script.fail(FaultPoint::TakeOver, 0);
+        script.fail(FaultPoint::MakeCurrent, 0);
         host.restore("empty").await.unwrap_err();
         script.restart();
     }

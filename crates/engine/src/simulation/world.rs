@@ -121,8 +121,13 @@ impl SimWorld {
     }
 
     pub fn fail_soon(&self, rng: &SeededRng) {
-        let calls =
-            [FaultPoint::Commit, FaultPoint::CommitKept, FaultPoint::Ingest, FaultPoint::Read, FaultPoint::TakeOver];
+        let calls = [
+            FaultPoint::Commit,
+            FaultPoint::CommitApplied,
+            FaultPoint::Ingest,
+            FaultPoint::Read,
+            FaultPoint::MakeCurrent,
+        ];
         let Some(call) = rng.pick(&calls) else { return };
         self.fault_plan.fail(call, usize::try_from(rng.below(20)).unwrap());
     }

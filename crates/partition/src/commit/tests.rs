@@ -166,7 +166,7 @@ async fn a_failed_commit_fails_everything_behind_it_and_after_it() {
 #[tokio::test]
 async fn a_commit_reported_as_failed_is_not_acknowledged_although_it_is_there() {
     let (committer, store, script) = faulty(SyncPolicy::Synced);
-    script.fail(FaultPoint::CommitKept, 0);
+    script.fail(FaultPoint::CommitApplied, 0);
     assert_eq!(kind(put(&committer, "a", "")).await, Some(Kind::Unavailable));
     assert_eq!(kind(put(&committer, "b", "")).await, Some(Kind::Unavailable));
     assert_eq!(all(&store).await.len(), 1);

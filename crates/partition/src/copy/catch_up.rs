@@ -82,7 +82,7 @@ impl Copy {
                 let chunk = snapshot.scan(&from, &to, Direction::Forward, VERSIONS_CHUNK).await?;
                 for (row, value) in &chunk.pairs {
                     let Some(child) = self.children.get(self.child_of(epk_of(value)?)) else { continue };
-                    batch.put(keyspace::moved(row, child.shard), value);
+                    batch.put(keyspace::with_shard(row, child.shard), value);
                 }
                 if batch.bytes() >= BATCH_BYTES {
                     self.committer.commit(std::mem::take(batch)).await?;

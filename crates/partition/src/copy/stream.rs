@@ -25,7 +25,7 @@ impl Copy {
             *seen = lsn_in(snapshot, parent.range.shard).await?;
         }
         let mut sinks: Vec<Sink> = self.children.iter().map(|child| Sink::new(child.shard)).collect();
-        for tag in keyspace::COPIED {
+        for tag in keyspace::COPIED_TAGS {
             let mut rows = Merged::new(self.parents.iter().map(|parent| keyspace::range(parent.range.shard, tag)));
             while let Some(chunk) = rows.next(snapshot).await? {
                 for row in &chunk {
@@ -55,12 +55,14 @@ impl Copy {
         if last == 0 {
             return Ok(0);
         }
-        Ok(match keyspace::belongs(tag, key)? {
-            RowPlacement::At(epk) => self.child_of(&epk),
-            RowPlacement::With(docnum) => sinks.iter().position(|sink| sink.docnums.contains(docnum)).unwrap_or(last),
-            RowPlacement::AsValueSays if tag == Tag::Doc => self.child_of(RecordView::read(value)?.epk),
-            RowPlacement::AsValueSays if tag == Tag::Version => self.child_of(epk_of(value)?),
-            RowPlacement::AsValueSays => self.child_of(value),
+        Ok(match keyspace::placement(tag, key)? {
+            RowPlacement::AtEpk(epk) => self.child_of(&epk),
+            RowPlacement::WithItem(docnum) => {
+                sinks.iter().position(|sink| sink.docnums.contains(docnum)).unwrap_or(last)
+            }
+            RowPlacement::InValue if tag == Tag::Doc => self.child_of(RecordView::read(value)?.epk),
+            RowPlacement::InValue if tag == Tag::Version => self.child_of(epk_of(value)?),
+            RowPlacement::InValue => self.child_of(value),
         })
     }
 }
@@ -87,7 +89,7 @@ impl Sink {
 
     /// Returns the number of index rows that will follow for this row.
     fn take(&mut self, tag: Tag, (key, value): &Pair) -> Result<u64> {
-        self.batch.put(keyspace::moved(key, self.shard), value);
+        self.batch.put(keyspace::with_shard(key, self.shard), value);
         if tag != Tag::Doc {
             return Ok(0);
         }

@@ -149,20 +149,18 @@ impl World {
             let rows = rows(&self.store, partition.range.shard).await;
             for (row, value) in &rows {
                 let tag = Tag::try_from(row[8]).unwrap();
-                if !keyspace::COPIED.contains(&tag) {
+                if !keyspace::COPIED_TAGS.contains(&tag) {
                     continue;
                 }
-                let epk = match keyspace::belongs(tag, row).unwrap() {
-                    RowPlacement::At(epk) => epk,
-                    RowPlacement::With(docnum) => {
+                let epk = match keyspace::placement(tag, row).unwrap() {
+                    RowPlacement::AtEpk(epk) => epk,
+                    RowPlacement::WithItem(docnum) => {
                         let doc = &rows[&keyspace::doc(partition.range.shard, docnum)];
                         RecordView::read(doc).unwrap().epk.to_vec()
                     }
-                    RowPlacement::AsValueSays if tag == Tag::Doc => RecordView::read(value).unwrap().epk.to_vec(),
-                    RowPlacement::AsValueSays if tag == Tag::Version => {
-                        crate::version_row::epk_of(value).unwrap().to_vec()
-                    }
-                    RowPlacement::AsValueSays => value.to_vec(),
+                    RowPlacement::InValue if tag == Tag::Doc => RecordView::read(value).unwrap().epk.to_vec(),
+                    RowPlacement::InValue if tag == Tag::Version => crate::version_row::epk_of(value).unwrap().to_vec(),
+                    RowPlacement::InValue => value.to_vec(),
                 };
                 if keys.contains(&EffectiveKey::from_bytes(&epk)) {
                     found.insert(row.slice(8..), value.clone());

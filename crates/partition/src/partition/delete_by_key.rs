@@ -31,7 +31,7 @@ impl Partition {
             if changes.log_lsn.is_some() {
                 return Err(Error::new(Kind::Outdated, "a copy of the partition has begun; ask again"));
             }
-            changes.batch.put(keyspace::erased(self.range.shard, key.epk.as_bytes()), shard.lsn.to_be_bytes());
+            changes.batch.put(keyspace::key_tombstone(self.range.shard, key.epk.as_bytes()), shard.lsn.to_be_bytes());
             // Under the sequencer's lock, so that a purge that finishes the previous tombstone does not delete this
             // one's row.
             self.marks.add(KeyTombstone { epk: key.epk.clone(), lsn: shard.lsn });
@@ -49,7 +49,7 @@ impl Partition {
         }
         let forget = |_: &mut ShardState, batch: &mut Batch| {
             if self.marks.remove(&mark) {
-                batch.delete(keyspace::erased(self.range.shard, mark.epk.as_bytes()));
+                batch.delete(keyspace::key_tombstone(self.range.shard, mark.epk.as_bytes()));
             }
         };
         self.commit_state(forget).await?;

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-type Places = Vec<(f64, f64)>;
+type Points = Vec<(f64, f64)>;
 
 const PLANE: Space = Space::Plane { x: (-10.0, 10.0), y: (-20.0, 20.0) };
 
@@ -13,14 +13,14 @@ const PLANE: Space = Space::Plane { x: (-10.0, 10.0), y: (-20.0, 20.0) };
 fn bytes_of_a_cell() {
     let cell = Cell { digits: vec![0x13, 0x1e] };
     assert_eq!(cell.to_bytes(), [0x13, 0x1e, 0x00]);
-    assert_eq!(cell.family(), CellRange { from: vec![0x13, 0x1e], to: vec![0x13, 0x1f] });
-    assert_eq!(cell.alone(), CellRange { from: vec![0x13, 0x1e, 0x00], to: vec![0x13, 0x1e, 0x01] });
+    assert_eq!(cell.subtree_range(), CellRange { from: vec![0x13, 0x1e], to: vec![0x13, 0x1f] });
+    assert_eq!(cell.exact_range(), CellRange { from: vec![0x13, 0x1e, 0x00], to: vec![0x13, 0x1e, 0x01] });
     assert_eq!(Cell::outside().to_bytes(), [0x20, 0x00]);
-    assert_eq!(Cell { digits: vec![] }.family(), CellRange { from: vec![0x00], to: vec![0x20] });
+    assert_eq!(Cell { digits: vec![] }.subtree_range(), CellRange { from: vec![0x00], to: vec![0x20] });
 }
 
 #[test]
-fn a_place_in_the_plane_has_its_column_and_row() {
+fn a_point_in_the_plane_has_its_column_and_row() {
     // x 6 of −10…10 is column 3 of 4, y −12 of −20…20 row 0; in it column 0 of 4, row 3 of 4.
     let cells = cover(&shape(&[(6.0, -12.0)], Geospatial::Geometry).unwrap(), &PLANE);
     assert_eq!(cells.len(), 1);
@@ -29,9 +29,9 @@ fn a_place_in_the_plane_has_its_column_and_row() {
 }
 
 #[test]
-fn what_does_not_fit_the_box_is_kept_outside() {
-    for places in [&[(11.0, 0.0)][..], &[(0.0, 0.0), (0.0, 30.0)]] {
-        let cells = cover(&shape(places, Geospatial::Geometry).unwrap(), &PLANE);
+fn shapes_that_leave_the_box_get_the_outside_cell() {
+    for points in [&[(11.0, 0.0)][..], &[(0.0, 0.0), (0.0, 30.0)]] {
+        let cells = cover(&shape(points, Geospatial::Geometry).unwrap(), &PLANE);
         assert_eq!(cells, [Cell::outside()]);
     }
     let everything = Space::new(Geospatial::Geometry, None);
@@ -39,14 +39,14 @@ fn what_does_not_fit_the_box_is_kept_outside() {
 }
 
 #[test]
-fn only_well_made_bytes_are_a_cell() {
+fn malformed_bytes_are_no_cell() {
     for bytes in [&[][..], &[0x10], &[0x0f, 0x00], &[0x20, 0x10, 0x00], &[0x00, 0x00], &[0x10; 14]] {
         assert_eq!(Cell::from_bytes(bytes), None);
     }
 }
 
 #[test]
-fn a_small_search_looks_into_a_small_part() {
+fn a_small_search_reads_few_ranges() {
     let zurich = shape(&[(8.54, 47.37)], Geospatial::Geography).unwrap();
     let ranges = search(&zurich, 1000.0, &Space::Globe);
     assert!(ranges.len() < 80);
@@ -59,10 +59,10 @@ fn a_small_search_looks_into_a_small_part() {
 }
 
 /// One coordinate pair makes a point, more make a line, a closed sequence a polygon.
-fn shape(places: &[(f64, f64)], geospatial: Geospatial) -> Option<Geometry> {
-    let place = |(x, y): (f64, f64)| Value::from(vec![Value::from(x), Value::from(y)]);
-    let all = places.iter().copied().map(place).collect::<Vec<_>>();
-    let closed = places.len() > 3 && places.first() == places.last();
+fn shape(points: &[(f64, f64)], geospatial: Geospatial) -> Option<Geometry> {
+    let position = |(x, y): (f64, f64)| Value::from(vec![Value::from(x), Value::from(y)]);
+    let all = points.iter().copied().map(position).collect::<Vec<_>>();
+    let closed = points.len() > 3 && points.first() == points.last();
     let (kind, coordinates) = match all.as_slice() {
         [only] => ("Point", only.clone()),
         _ if closed => ("Polygon", Value::from(vec![Value::from(all)])),
@@ -78,7 +78,7 @@ fn on_globe((x, y): (f64, f64)) -> (f64, f64) {
 }
 
 /// Sizes from centimetres to continents, around random and critical points (poles, antimeridian).
-fn sketch() -> impl Strategy<Value = Places> {
+fn random_shape() -> impl Strategy<Value = Points> {
     let center = (
         prop_oneof![-180.0..180.0f64, prop::sample::select(vec![-180.0, 180.0, 179.99, 0.0, 90.0, -90.0])],
         prop_oneof![-90.0..90.0f64, prop::sample::select(vec![-90.0, 90.0, 89.9, 0.0, -89.999])],
@@ -91,35 +91,37 @@ fn sketch() -> impl Strategy<Value = Places> {
             let (sin, cos) = (i as f64 / count * std::f64::consts::TAU).sin_cos();
             (x + cos * r * size, y + sin * r * size)
         };
-        let mut places = spokes.into_iter().enumerate().map(spoke).collect::<Vec<_>>();
-        if closed && places.len() > 2 {
-            places.push(places[0]);
+        let mut points = spokes.into_iter().enumerate().map(spoke).collect::<Vec<_>>();
+        if closed && points.len() > 2 {
+            points.push(points[0]);
         }
         if clockwise {
-            places.reverse();
+            points.reverse();
         }
-        places
+        points
     })
 }
 
 /// Rings that cross themselves, run back over their own edges, or enclose nothing.
-fn scribble() -> impl Strategy<Value = Places> {
+fn degenerate_ring() -> impl Strategy<Value = Points> {
     let coordinate = || prop_oneof![-90.0..90.0f64, (-4..5i32).prop_map(|n| f64::from(n) * 22.5)];
-    prop::collection::vec((coordinate().prop_map(|x| x * 2.0), coordinate()), 3..8).prop_map(|mut places| {
-        places.push(places[0]);
-        places
+    prop::collection::vec((coordinate().prop_map(|x| x * 2.0), coordinate()), 3..8).prop_map(|mut points| {
+        points.push(points[0]);
+        points
     })
 }
 
 /// Mostly near each other: shapes that are far apart are not found anyway and test nothing.
-fn two_sketches() -> impl Strategy<Value = (Places, Places)> {
-    let near = (sketch(), sketch(), -3.0..3.0f64, -3.0..3.0f64, -6.0..0.5f64).prop_map(|(a, b, dx, dy, exponent)| {
-        let scale = 10f64.powf(exponent);
-        let (from, to) = (b[0], (a[0].0 + dx * scale, a[0].1 + dy * scale));
-        let b = b.into_iter().map(|(x, y)| (x - from.0 + to.0, y - from.1 + to.1)).collect();
-        (a, b)
-    });
-    prop_oneof![3 => near, 1 => (sketch(), sketch())]
+fn two_shapes() -> impl Strategy<Value = (Points, Points)> {
+    let near = (random_shape(), random_shape(), -3.0..3.0f64, -3.0..3.0f64, -6.0..0.5f64).prop_map(
+        |(a, b, dx, dy, exponent)| {
+            let scale = 10f64.powf(exponent);
+            let (from, to) = (b[0], (a[0].0 + dx * scale, a[0].1 + dy * scale));
+            let b = b.into_iter().map(|(x, y)| (x - from.0 + to.0, y - from.1 + to.1)).collect();
+            (a, b)
+        },
+    );
+    prop_oneof![3 => near, 1 => (random_shape(), random_shape())]
 }
 
 fn found(a: &Geometry, b: &Geometry, reach: f64, space: &Space) -> bool {
@@ -142,10 +144,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
-    fn an_index_of_the_globe_never_misses((a, b) in two_sketches(), slack in 0.0..2.0f64) {
-        let globe = |places: Vec<(f64, f64)>| {
-            let places = places.into_iter().map(on_globe).collect::<Vec<_>>();
-            shape(&places, Geospatial::Geography)
+    fn an_index_of_the_globe_never_misses((a, b) in two_shapes(), slack in 0.0..2.0f64) {
+        let globe = |points: Vec<(f64, f64)>| {
+            let points = points.into_iter().map(on_globe).collect::<Vec<_>>();
+            shape(&points, Geospatial::Geography)
         };
         if let (Some(a), Some(b)) = (globe(a), globe(b)) {
             check_found(&a, &b, slack, &Space::Globe)?;
@@ -153,7 +155,7 @@ proptest! {
     }
 
     #[test]
-    fn an_index_of_the_plane_never_misses((a, b) in two_sketches(), slack in 0.0..2.0f64, far in any::<bool>()) {
+    fn an_index_of_the_plane_never_misses((a, b) in two_shapes(), slack in 0.0..2.0f64, far in any::<bool>()) {
         let space = if far { Space::Plane { x: (-1e3, 1e3), y: (-1e3, 1e3) } } else { PLANE };
         if let (Some(a), Some(b)) = (shape(&a, Geospatial::Geometry), shape(&b, Geospatial::Geometry)) {
             check_found(&a, &b, slack, &space)?;
@@ -161,7 +163,7 @@ proptest! {
     }
 
     #[test]
-    fn not_even_a_scribble_is_missed(a in scribble(), b in prop_oneof![scribble(), sketch()], turned in any::<bool>()) {
+    fn degenerate_rings_are_found_too(a in degenerate_ring(), b in prop_oneof![degenerate_ring(), random_shape()], turned in any::<bool>()) {
         let b = b.into_iter().map(on_globe).collect::<Vec<_>>();
         let (a, b) = if turned { (b, a) } else { (a, b) };
         for (geospatial, space) in [(Geospatial::Geography, Space::Globe), (Geospatial::Geometry, PLANE)] {
@@ -172,18 +174,18 @@ proptest! {
     }
 
     #[test]
-    fn bytes_there_and_back_in_order(a in prop::collection::vec(0x10u8..0x20, 0..=LEVELS), b in prop::collection::vec(0x10u8..0x20, 0..=LEVELS)) {
+    fn cell_bytes_round_trip_and_keep_their_order(a in prop::collection::vec(0x10u8..0x20, 0..=LEVELS), b in prop::collection::vec(0x10u8..0x20, 0..=LEVELS)) {
         let (a, b) = (Cell { digits: a }, Cell { digits: b });
         prop_assert_eq!(Cell::from_bytes(&a.to_bytes()), Some(a.clone()));
         prop_assert_eq!(a.cmp(&b), a.to_bytes().cmp(&b.to_bytes()));
-        prop_assert_eq!(a.family().contains(&b), b.digits.starts_with(&a.digits));
-        prop_assert_eq!(a.alone().contains(&b), a == b);
+        prop_assert_eq!(a.subtree_range().contains(&b), b.digits.starts_with(&a.digits));
+        prop_assert_eq!(a.exact_range().contains(&b), a == b);
     }
 
     #[test]
-    fn ranges_are_in_order_and_apart((a, _) in two_sketches(), reach in 0.0..1e7f64) {
-        let places = a.into_iter().map(on_globe).collect::<Vec<_>>();
-        if let Some(shape) = shape(&places, Geospatial::Geography) {
+    fn ranges_are_sorted_and_disjoint((a, _) in two_shapes(), reach in 0.0..1e7f64) {
+        let points = a.into_iter().map(on_globe).collect::<Vec<_>>();
+        if let Some(shape) = shape(&points, Geospatial::Geography) {
             let ranges = search(&shape, reach, &Space::Globe);
             prop_assert!(ranges.iter().all(|range| range.from < range.to));
             prop_assert!(ranges.windows(2).all(|pair| pair[0].to < pair[1].from));

@@ -20,7 +20,7 @@ struct Ball {
 }
 
 /// A point becomes an edge of length zero.
-pub(super) fn all<'p, P: SurfacePoint + 'p>(chains: impl Iterator<Item = &'p [P]>) -> Vec<EdgeGroup<P>> {
+pub(super) fn group_edges<'p, P: SurfacePoint + 'p>(chains: impl Iterator<Item = &'p [P]>) -> Vec<EdgeGroup<P>> {
     let edges = |chain: &'p [P]| match chain {
         [only] => vec![Segment { from: *only, to: *only }],
         _ => segments(chain).collect(),
@@ -34,13 +34,13 @@ impl<P: SurfacePoint> EdgeGroup<P> {
     }
 
     /// A lower bound of the distance between points of the two groups.
-    pub fn gap_min(&self, other: &EdgeGroup<P>) -> f64 {
-        self.ball.gap_min(&other.ball) * P::unit()
+    pub fn distance_lower_bound(&self, other: &EdgeGroup<P>) -> f64 {
+        self.ball.distance_lower_bound(&other.ball) * P::metric_scale()
     }
 
     /// Whether an edge of this group may intersect an edge of the other one.
-    pub fn may_meet(&self, other: &EdgeGroup<P>) -> bool {
-        self.ball.gap_min(&other.ball) <= 0.0
+    pub fn may_intersect(&self, other: &EdgeGroup<P>) -> bool {
+        self.ball.distance_lower_bound(&other.ball) <= 0.0
     }
 }
 
@@ -48,12 +48,12 @@ impl Ball {
     fn around<P: SurfacePoint>(edges: &[Segment<P>]) -> Ball {
         let (from, to) = (edges.first().map(|edge| edge.from), edges.last().map(|edge| edge.to));
         let center = match (from, to) {
-            (Some(from), Some(to)) => middle(from.in_space(), to.in_space()),
+            (Some(from), Some(to)) => midpoint(from.to_space(), to.to_space()),
             _ => [0.0; 3],
         };
         // A curved edge deviates from the straight line between its ends by less than its length.
         let far = |edge: &Segment<P>| {
-            let (from, to) = (edge.from.in_space(), edge.to.in_space());
+            let (from, to) = (edge.from.to_space(), edge.to.to_space());
             distance(center, from).max(distance(center, to)) + distance(from, to)
         };
         let radius = edges.iter().map(far).fold(0.0, f64::max);
@@ -61,14 +61,14 @@ impl Ball {
     }
 
     /// Allows for rounding, and for points that count as equal although they differ.
-    fn gap_min(&self, other: &Ball) -> f64 {
+    fn distance_lower_bound(&self, other: &Ball) -> f64 {
         let large = self.center.iter().chain(&other.center).fold(0.0, |large: f64, c| large.max(c.abs()));
         let slack = 1e-12 * (large + self.radius + other.radius);
         distance(self.center, other.center) - self.radius - other.radius - slack
     }
 }
 
-fn middle(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+fn midpoint(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
     std::array::from_fn(|i| (a[i] + b[i]) / 2.0)
 }
 

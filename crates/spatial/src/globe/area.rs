@@ -34,10 +34,11 @@ const PIECE_RADIANS_MAX: f64 = 0.25;
 
 /// In square metres.
 pub fn left_of(ring: &[GeoPoint]) -> f64 {
-    let squash = ellipsoid::EQUATOR_METRES * ellipsoid::POLE_METRES;
+    let scale = ellipsoid::EQUATOR_METRES * ellipsoid::POLE_METRES;
     let sphere = 1.0 + terms().map(|(c, _)| c).sum::<f64>(); // A(1) / ab
-    let bulge: f64 = segments(ring).map(|edge| bulge(edge.from.at, edge.to.at, plane(edge))).sum();
-    squash * (sphere * solid_angle(ring) + bulge)
+    let correction: f64 =
+        segments(ring).map(|edge| ellipsoid_correction(edge.from.vector, edge.to.vector, plane(edge))).sum();
+    scale * (sphere * solid_angle(ring) + correction)
 }
 
 fn terms() -> impl Iterator<Item = (f64, i32)> {
@@ -46,9 +47,9 @@ fn terms() -> impl Iterator<Item = (f64, i32)> {
 
 /// The area on the unit sphere left of the ring: the sum of triangles that share its first corner.
 fn solid_angle(ring: &[GeoPoint]) -> f64 {
-    let Some(first) = ring.first().map(|spot| spot.at) else { return 0.0 };
-    let sum: f64 = segments(ring).map(|edge| triangle(first, edge.from.at, edge.to.at)).sum();
-    let wide = ring.iter().map(|spot| spot.at.minus(first).length()).fold(0.0, f64::max);
+    let Some(first) = ring.first().map(|point| point.vector) else { return 0.0 };
+    let sum: f64 = segments(ring).map(|edge| triangle(first, edge.from.vector, edge.to.vector)).sum();
+    let wide = ring.iter().map(|point| point.vector.minus(first).length()).fold(0.0, f64::max);
     let whole = 4.0 * std::f64::consts::PI;
     // A ring that only runs back and forth has nothing on its left, whatever the rounding error.
     if sum.abs() < 1e-15 * wide { 0.0 } else { sum.rem_euclid(whole) }
@@ -61,7 +62,7 @@ fn triangle(a: Vector, b: Vector, c: Vector) -> f64 {
 }
 
 /// −∫ D dλ / ab along an edge.
-fn bulge(from: Vector, to: Vector, normal: Vector) -> f64 {
+fn ellipsoid_correction(from: Vector, to: Vector, normal: Vector) -> f64 {
     let Some(normal) = normal.unit() else { return 0.0 };
     let ahead = normal.cross(from);
     let chord = to.minus(from);
@@ -69,13 +70,15 @@ fn bulge(from: Vector, to: Vector, normal: Vector) -> f64 {
     let pieces = (angle / PIECE_RADIANS_MAX).ceil().max(1.0);
     let half = angle / pieces / 2.0;
     let height = |t: f64| from.z * t.cos() + ahead.z * t.sin();
-    let piece = |i: usize| NODES.map(|(node, weight)| weight * growth(height(half * (2.0 * i as f64 + 1.0 + node))));
+    let piece = |i: usize| {
+        NODES.map(|(node, weight)| weight * correction_density(height(half * (2.0 * i as f64 + 1.0 + node))))
+    };
     let sum: f64 = (0..pieces as usize).flat_map(piece).sum();
     normal.z * half * sum
 }
 
 /// −D(s) / ab (1 − s²)
-fn growth(s: f64) -> f64 {
+fn correction_density(s: f64) -> f64 {
     let powers = |k: i32| (0..k).map(|i| s.powi(2 * i)).sum::<f64>();
     s * terms().map(|(c, k)| c * powers(k)).sum::<f64>()
 }

@@ -24,65 +24,65 @@ pub(crate) struct LonLatBox {
 }
 
 /// One box for each point, line and polygon, each widened by a distance in metres.
-pub(crate) fn spans(figure: &Figure<GeoPoint>, reach_metres: f64) -> Vec<LonLatBox> {
+pub(crate) fn bounding_boxes(figure: &Figure<GeoPoint>, reach_metres: f64) -> Vec<LonLatBox> {
     let points = figure.points.iter().map(|&point| LonLatBox::of_chain(&[point]));
     let lines = figure.lines.iter().map(|line| LonLatBox::of_chain(line));
     let polygons = figure.polygons.iter().map(LonLatBox::of_polygon);
-    points.chain(lines).chain(polygons).map(|span| span.widened(reach_metres)).collect()
+    points.chain(lines).chain(polygons).map(|bounds| bounds.widened(reach_metres)).collect()
 }
 
 impl LonLatBox {
     fn of_polygon(polygon: &Polygon<GeoPoint>) -> LonLatBox {
-        let mut span = LonLatBox::of_chain(polygon.outer());
+        let mut bounds = LonLatBox::of_chain(polygon.outer());
         // An interior without a pole lies in the boundary's box; one with a pole has all longitudes.
         if polygon.covers(GeoPoint::NORTH_POLE) {
-            span = LonLatBox { north: 90.0, ..span.all_around() };
+            bounds = LonLatBox { north: 90.0, ..bounds.with_all_longitudes() };
         }
         if polygon.covers(GeoPoint::SOUTH_POLE) {
-            span = LonLatBox { south: -90.0, ..span.all_around() };
+            bounds = LonLatBox { south: -90.0, ..bounds.with_all_longitudes() };
         }
-        span
+        bounds
     }
 
     fn of_chain(chain: &[GeoPoint]) -> LonLatBox {
-        let (mut span, mut longitude) = match chain.first() {
-            Some(first) => (LonLatBox::at(*first), first.longitude),
+        let (mut bounds, mut longitude) = match chain.first() {
+            Some(first) => (LonLatBox::of_point(*first), first.longitude),
             None => return LonLatBox::WORLD,
         };
         for edge in segments(chain) {
-            let turn = turn(edge.from.longitude, edge.to.longitude);
-            longitude += turn;
-            span.west = span.west.min(longitude);
-            span.east = span.east.max(longitude);
-            span.take_latitudes(edge);
-            if turn.abs() > 180.0 - 1e-6 {
-                span = span.all_around(); // across a pole, where all longitudes meet
+            let delta = longitude_delta(edge.from.longitude, edge.to.longitude);
+            longitude += delta;
+            bounds.west = bounds.west.min(longitude);
+            bounds.east = bounds.east.max(longitude);
+            bounds.include_latitudes(edge);
+            if delta.abs() > 180.0 - 1e-6 {
+                bounds = bounds.with_all_longitudes(); // across a pole, where all longitudes meet
             }
         }
-        span
+        bounds
     }
 
     const WORLD: LonLatBox = LonLatBox { west: -180.0, east: 180.0, south: -90.0, north: 90.0 };
 
-    fn at(spot: GeoPoint) -> LonLatBox {
-        let latitude = latitude(spot.at);
-        LonLatBox { west: spot.longitude, east: spot.longitude, south: latitude, north: latitude }
+    fn of_point(point: GeoPoint) -> LonLatBox {
+        let latitude = latitude(point.vector);
+        LonLatBox { west: point.longitude, east: point.longitude, south: latitude, north: latitude }
     }
 
-    fn all_around(self) -> LonLatBox {
+    fn with_all_longitudes(self) -> LonLatBox {
         LonLatBox { west: -180.0, east: 180.0, ..self }
     }
 
     /// An edge may extend further north or south than its ends.
-    fn take_latitudes(&mut self, edge: Segment<GeoPoint>) {
-        let mut take = |at: Vector| {
+    fn include_latitudes(&mut self, edge: Segment<GeoPoint>) {
+        let mut include = |at: Vector| {
             self.south = self.south.min(latitude(at));
             self.north = self.north.max(latitude(at));
         };
-        take(edge.to.at);
-        for top in tops(edge).into_iter().flatten() {
-            if edge_distance::beside(top, edge.from.at, edge.to.at) {
-                take(top);
+        include(edge.to.vector);
+        for top in extreme_points(edge).into_iter().flatten() {
+            if edge_distance::projects_onto(top, edge.from.vector, edge.to.vector) {
+                include(top);
             }
         }
     }
@@ -95,17 +95,17 @@ impl LonLatBox {
         let (west, east) = (self.west - sideways, self.east + sideways);
         // Negated comparisons, so that a NaN distance or sine makes the box large.
         let bounded = angle < 90.0 && north < 90.0 && south > -90.0 && east - west < 360.0;
-        let span = LonLatBox { west, east, south: south.max(-90.0), north: north.min(90.0) };
+        let bounds = LonLatBox { west, east, south: south.max(-90.0), north: north.min(90.0) };
         match bounded {
-            true => span,
-            false if angle < 90.0 => span.all_around(),
+            true => bounds,
+            false if angle < 90.0 => bounds.with_all_longitudes(),
             false => LonLatBox::WORLD,
         }
     }
 }
 
 /// The northernmost and southernmost points of an edge's great circle.
-fn tops(edge: Segment<GeoPoint>) -> [Option<Vector>; 2] {
+fn extreme_points(edge: Segment<GeoPoint>) -> [Option<Vector>; 2] {
     let top = plane(edge).unit().and_then(|normal| Vector::NORTH.minus(normal.times(normal.z)).unit());
     [top, top.map(|top| top.times(-1.0))]
 }
@@ -115,6 +115,6 @@ fn latitude(at: Vector) -> f64 {
 }
 
 /// How far an edge goes east (negative: west), by the shorter direction.
-fn turn(from: f64, to: f64) -> f64 {
+fn longitude_delta(from: f64, to: f64) -> f64 {
     (to - from + 540.0).rem_euclid(360.0) - 180.0
 }

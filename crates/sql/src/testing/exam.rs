@@ -100,7 +100,9 @@ pub fn pages_are_the_whole(chance: &mut Choices<'_>) {
     let paged = pages_of(&block, &documents, size, heaps);
     let told = || documents.iter().map(json::to_string).collect::<Vec<_>>().join("\n  ");
     match (whole, paged) {
-        (Ok(whole), Ok(paged)) => assert_eq!(paged, whole, "{asked}\n by {size:?} of {heaps} morsels over\n  {}", told()),
+        (Ok(whole), Ok(paged)) => {
+            assert_eq!(paged, whole, "{asked}\n by {size:?} of {heaps} morsels over\n  {}", told())
+        }
         (Err(_), _) => {}
         (Ok(_), Err(error)) => panic!("{asked}\n fails in pages: {error}\n  {}", told()),
     }

@@ -68,30 +68,30 @@ pub fn decode_log(key: &[u8]) -> Result<(u64, u32, u64)> {
 }
 
 /// Which part of a row of a copied keyspace determines its position in the hash space.
-pub fn belongs(tag: Tag, key: &[u8]) -> Result<RowPlacement> {
+pub fn placement(tag: Tag, key: &[u8]) -> Result<RowPlacement> {
     match tag {
-        Tag::Doc | Tag::Feed | Tag::Version => Ok(RowPlacement::AsValueSays),
+        Tag::Doc | Tag::Feed | Tag::Version => Ok(RowPlacement::InValue),
         Tag::Id | Tag::Key => decode(key, tag, "id or key", |fields| {
             let epk = fields.epk()?;
-            fields.array::<16>().map(|_| RowPlacement::At(epk))
+            fields.array::<16>().map(|_| RowPlacement::AtEpk(epk))
         }),
-        Tag::Erased => decode_erased(key).map(RowPlacement::At),
-        Tag::Member => decode_member(key).map(|(epk, _)| RowPlacement::At(epk)),
+        Tag::KeyTombstone => decode_key_tombstone(key).map(RowPlacement::AtEpk),
+        Tag::Member => decode_member(key).map(|(epk, _)| RowPlacement::AtEpk(epk)),
         Tag::Unique => decode(key, tag, "unique", |fields| {
             fields.u64()?;
             let epk = fields.epk()?;
-            fields.array::<16>().map(|_| RowPlacement::At(epk))
+            fields.array::<16>().map(|_| RowPlacement::AtEpk(epk))
         }),
-        Tag::Ttl => decode_ttl(key).map(|(_, docnum)| RowPlacement::With(docnum)),
-        Tag::Index => decode_index(key).map(|(_, _, docnum)| RowPlacement::With(docnum)),
-        Tag::Vector => decode_vector(key).map(|(_, docnum)| RowPlacement::With(docnum)),
+        Tag::Ttl => decode_ttl(key).map(|(_, docnum)| RowPlacement::WithItem(docnum)),
+        Tag::Index => decode_index(key).map(|(_, _, docnum)| RowPlacement::WithItem(docnum)),
+        Tag::Vector => decode_vector(key).map(|(_, docnum)| RowPlacement::WithItem(docnum)),
         Tag::Catalog | Tag::Graph | Tag::Log | Tag::State => Err(not_a("copied")),
     }
 }
 
 /// EPK
-pub fn decode_erased(key: &[u8]) -> Result<Vec<u8>> {
-    decode(key, Tag::Erased, "erased", |fields| fields.epk())
+pub fn decode_key_tombstone(key: &[u8]) -> Result<Vec<u8>> {
+    decode(key, Tag::KeyTombstone, "erased", |fields| fields.epk())
 }
 
 /// LSN, seq, docnum

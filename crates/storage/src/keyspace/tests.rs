@@ -13,7 +13,7 @@ fn check_key(key: Bytes, want: &str) {
 }
 
 #[test]
-fn keys_are_as_drawn() {
+fn keys_match_the_documented_layout() {
     let hash = [0xAB; 16];
     let hashed = "abababababababababababababababab";
     check_key(doc(7, 42), "0000000000000007 64 000000000000002a");
@@ -21,7 +21,7 @@ fn keys_are_as_drawn() {
     check_key(feed_from(7, 812).0, "0000000000000007 66 000000000000032c");
     check_key(log_from(7, 812).0, "0000000000000007 6c 000000000000032c");
     check_key(log(7, 812, 1, 42), "0000000000000007 6c 000000000000032c 00000001 000000000000002a");
-    check_key(erased(7, &[0x7F, 0]), "0000000000000007 65 7f00ff0001");
+    check_key(key_tombstone(7, &[0x7F, 0]), "0000000000000007 65 7f00ff0001");
     check_key(version(7, 812, 1, 42), "0000000000000007 76 000000000000032c 00000001 000000000000002a");
     check_key(versions_from(7, 812).0, "0000000000000007 76 000000000000032c");
     check_key(id(7, &[0x7F, 0], &hash), &format!("0000000000000007 69 7f00ff 0001 {hashed}"));
@@ -37,13 +37,13 @@ fn keys_are_as_drawn() {
 }
 
 #[test]
-fn many_keys_are_those_of_each() {
+fn docs_returns_the_keys_of_doc() {
     assert_eq!(docs(7, &[42, 1, u64::MAX]), [doc(7, 42), doc(7, 1), doc(7, u64::MAX)]);
     assert!(docs(7, &[]).is_empty());
 }
 
 #[test]
-fn ranges_are_as_drawn() {
+fn ranges_match_the_documented_layout() {
     check_key(shard_range(7).0, "0000000000000007");
     check_key(shard_range(7).1, "0000000000000007 ff");
     check_key(range(7, Tag::Doc).1, "0000000000000007 65");
@@ -59,7 +59,7 @@ fn ranges_are_as_drawn() {
 }
 
 #[test]
-fn the_longest_parts_fit() {
+fn keys_with_the_longest_fields_fit() {
     let epk_v1_max = [0; 115]; // every byte escaped: the worst case
     assert!(unique(u64::MAX, u64::MAX, &epk_v1_max, &[0xFF; 16]).len() <= KEY_BYTES_MAX);
     assert!(index(u64::MAX, u64::MAX, &[0xFF; 2_048], u64::MAX).len() <= KEY_BYTES_MAX);
@@ -75,20 +75,20 @@ fn a_reused_buffer_gives_the_same_key() {
 }
 
 #[test]
-fn rows_tell_where_they_belong() {
+fn placement_by_keyspace() {
     let (epk, hash) = ([0x7F, 0], [9; 16]);
-    let at = RowPlacement::At(epk.to_vec());
-    assert_eq!(belongs(Tag::Id, &id(7, &epk, &hash)).unwrap(), at);
-    assert_eq!(belongs(Tag::Key, &key_stats(7, &epk, &hash)).unwrap(), at);
-    assert_eq!(belongs(Tag::Member, &member(7, &epk, 42)).unwrap(), at);
-    assert_eq!(belongs(Tag::Unique, &unique(7, 9, &epk, &hash)).unwrap(), at);
-    assert_eq!(belongs(Tag::Index, &index(7, 9, b"v", 42)).unwrap(), RowPlacement::With(42));
-    assert_eq!(belongs(Tag::Vector, &vector(7, 9, 42)).unwrap(), RowPlacement::With(42));
-    assert_eq!(belongs(Tag::Ttl, &ttl(7, 5, 42)).unwrap(), RowPlacement::With(42));
-    assert_eq!(belongs(Tag::Doc, &doc(7, 42)).unwrap(), RowPlacement::AsValueSays);
-    assert!(belongs(Tag::Log, &log(7, 1, 0, 42)).is_err() && belongs(Tag::Id, &doc(7, 42)).is_err());
-    assert!(COPIED.is_sorted());
-    assert_eq!(moved(&doc(7, 42), 8), doc(8, 42));
+    let at = RowPlacement::AtEpk(epk.to_vec());
+    assert_eq!(placement(Tag::Id, &id(7, &epk, &hash)).unwrap(), at);
+    assert_eq!(placement(Tag::Key, &key_stats(7, &epk, &hash)).unwrap(), at);
+    assert_eq!(placement(Tag::Member, &member(7, &epk, 42)).unwrap(), at);
+    assert_eq!(placement(Tag::Unique, &unique(7, 9, &epk, &hash)).unwrap(), at);
+    assert_eq!(placement(Tag::Index, &index(7, 9, b"v", 42)).unwrap(), RowPlacement::WithItem(42));
+    assert_eq!(placement(Tag::Vector, &vector(7, 9, 42)).unwrap(), RowPlacement::WithItem(42));
+    assert_eq!(placement(Tag::Ttl, &ttl(7, 5, 42)).unwrap(), RowPlacement::WithItem(42));
+    assert_eq!(placement(Tag::Doc, &doc(7, 42)).unwrap(), RowPlacement::InValue);
+    assert!(placement(Tag::Log, &log(7, 1, 0, 42)).is_err() && placement(Tag::Id, &doc(7, 42)).is_err());
+    assert!(COPIED_TAGS.is_sorted());
+    assert_eq!(with_shard(&doc(7, 42), 8), doc(8, 42));
 }
 
 #[test]
@@ -176,7 +176,7 @@ proptest! {
         prop_assert_eq!(decode_ttl(&ttl(shard, m, n)).unwrap(), (m, n));
         prop_assert_eq!(decode_feed(&feed(shard, n, m, n)).unwrap(), (n, m, n));
         prop_assert_eq!(decode_log(&log(shard, n, m, n)).unwrap(), (n, m, n));
-        prop_assert_eq!(decode_erased(&erased(shard, &epk)).unwrap(), epk.clone());
+        prop_assert_eq!(decode_key_tombstone(&key_tombstone(shard, &epk)).unwrap(), epk.clone());
         prop_assert_eq!(decode_version(&version(shard, n, m, n)).unwrap(), (n, m, n));
     }
 
@@ -197,6 +197,6 @@ proptest! {
     fn any_bytes_decode_or_are_reported(bytes in vec(any::<u8>(), 0..60)) {
         let _ = (decode_id(&bytes), decode_key_stats(&bytes), decode_member(&bytes), decode_index(&bytes));
         let _ = (decode_ttl(&bytes), decode_feed(&bytes), decode_feed_v1(&bytes), decode_log(&bytes), docnum_of_doc(&bytes), shard_of(&bytes));
-        let _ = (decode_version(&bytes), decode_erased(&bytes));
+        let _ = (decode_version(&bytes), decode_key_tombstone(&bytes));
     }
 }

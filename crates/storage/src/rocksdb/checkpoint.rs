@@ -17,50 +17,51 @@ use super::{OpenDb, RocksStore};
 use crate::store::{CheckpointInfo, Checkpoints};
 
 impl Checkpoints for RocksStore {
-    async fn keep(&self, name: &str, taken_ms: u64) -> Result<CheckpointInfo> {
-        self.engine.healthy()?;
-        let (shelf, name) = (self.shelf(), name.to_owned());
-        self.on_thread(move |engine| shelf.put(&name, taken_ms, |to| engine.checkpoint(to))).await
+    async fn create_checkpoint(&self, name: &str, taken_ms: u64) -> Result<CheckpointInfo> {
+        self.engine.check_healthy()?;
+        let (checkpoints, name) = (self.checkpoint_dir(), name.to_owned());
+        self.on_blocking_thread(move |engine| checkpoints.create(&name, taken_ms, |to| engine.checkpoint(to))).await
     }
 
-    async fn kept(&self) -> Result<Vec<CheckpointInfo>> {
-        let shelf = self.shelf();
-        self.on_thread(move |_| shelf.list()).await
+    async fn list_checkpoints(&self) -> Result<Vec<CheckpointInfo>> {
+        let checkpoints = self.checkpoint_dir();
+        self.on_blocking_thread(move |_| checkpoints.list()).await
     }
 
-    async fn forget(&self, name: &str) -> Result<bool> {
-        let (shelf, name) = (self.shelf(), name.to_owned());
-        self.on_thread(move |_| shelf.remove(&name)).await
+    async fn delete_checkpoint(&self, name: &str) -> Result<bool> {
+        let (checkpoints, name) = (self.checkpoint_dir(), name.to_owned());
+        self.on_blocking_thread(move |_| checkpoints.delete(&name)).await
     }
 
-    async fn revive(&self, name: &str) -> Result<Option<RocksStore>> {
-        let (shelf, name) = (self.shelf(), name.to_owned());
-        self.on_thread(move |engine| {
-            let home = engine.remains.home.next()?;
-            if !shelf.link(&name, &home.files())? {
+    async fn open_checkpoint(&self, name: &str) -> Result<Option<RocksStore>> {
+        let (checkpoints, name) = (self.checkpoint_dir(), name.to_owned());
+        self.on_blocking_thread(move |engine| {
+            let store_dir = engine.cleanup.store_dir.next_unused()?;
+            if !checkpoints.link(&name, &store_dir.db_dir())? {
                 return Ok(None);
             }
-            let revived = RocksStore::at(home.clone(), engine.chosen.options.clone(), engine.chosen.blocks.clone());
-            if revived.is_err() {
-                home.clear();
+            let opened =
+                RocksStore::open_at(store_dir.clone(), engine.reopen.options.clone(), engine.reopen.blocks.clone());
+            if opened.is_err() {
+                store_dir.clear();
             }
-            revived.map(Some)
+            opened.map(Some)
         })
         .await
     }
 
-    async fn take_over(&self) -> Result<()> {
-        self.on_thread(|engine| engine.remains.home.declare_live()).await
+    async fn make_current(&self) -> Result<()> {
+        self.on_blocking_thread(|engine| engine.cleanup.store_dir.declare_live()).await
     }
 
     fn retire(&self) {
-        self.engine.remains.doomed.store(true, Ordering::Release);
+        self.engine.cleanup.retired.store(true, Ordering::Release);
     }
 }
 
 impl RocksStore {
-    pub(super) fn shelf(&self) -> CheckpointDir {
-        CheckpointDir::of(&self.engine.remains.home.dir)
+    pub(super) fn checkpoint_dir(&self) -> CheckpointDir {
+        CheckpointDir::of(&self.engine.cleanup.store_dir.dir)
     }
 }
 
@@ -74,20 +75,20 @@ impl OpenDb {
 
 /// Deletes the files of a retired store when the database is closed.
 pub struct CloseCleanup {
-    pub home: StoreDir,
-    doomed: AtomicBool,
+    pub store_dir: StoreDir,
+    retired: AtomicBool,
 }
 
 impl CloseCleanup {
-    pub fn new(home: StoreDir) -> CloseCleanup {
-        CloseCleanup { home, doomed: AtomicBool::new(false) }
+    pub fn new(store_dir: StoreDir) -> CloseCleanup {
+        CloseCleanup { store_dir, retired: AtomicBool::new(false) }
     }
 }
 
 impl Drop for CloseCleanup {
     fn drop(&mut self) {
-        if self.doomed.load(Ordering::Acquire) {
-            self.home.clear();
+        if self.retired.load(Ordering::Acquire) {
+            self.store_dir.clear();
         }
     }
 }

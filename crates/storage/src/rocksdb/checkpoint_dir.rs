@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use pleiad_model::{Error, Result};
 
-use super::directory::{cannot_use, entries, make, sync, write_whole};
+use super::directory::{cannot_use, create_dir_durably, entries, sync_dir, write_atomically};
 use crate::store::CheckpointInfo;
 
 #[derive(Clone)]
@@ -26,7 +26,7 @@ pub struct CheckpointDir {
 
 struct CheckpointEntry {
     number: u64,
-    kept: CheckpointInfo,
+    info: CheckpointInfo,
 }
 
 /// The entries of the directory.
@@ -37,86 +37,87 @@ struct CheckpointScan {
 }
 
 impl CheckpointScan {
-    fn is_to_stay(&self, number: u64) -> bool {
+    fn contains(&self, number: u64) -> bool {
         self.entries.iter().any(|entry| entry.number == number) || self.unreadable.contains(&number)
     }
 }
 
 /// RocksDB writes these files itself when a store is opened.
-const LEFT_OUT: [&str; 3] = ["LOCK", "LOG", "OPTIONS"];
+const NOT_LINKED: [&str; 3] = ["LOCK", "LOG", "OPTIONS"];
 
 impl CheckpointDir {
     pub fn of(dir: &Path) -> CheckpointDir {
         CheckpointDir { dir: dir.join("snapshots") }
     }
 
-    pub fn put(
+    pub fn create(
         &self,
         name: &str,
         taken_ms: u64,
         make_files: impl FnOnce(&Path) -> Result<()>,
     ) -> Result<CheckpointInfo> {
-        let former = self.found()?.entries;
-        let taken = self.numbers()?.into_iter().max().unwrap_or(0);
-        let dir = self.at(taken.checked_add(1).ok_or_else(|| Error::unavailable("there are no numbers left"))?);
-        let made = make(&dir).map_err(|error| self.failed(error)).and_then(|()| {
+        let former = self.scan()?.entries;
+        let last_number = self.numbers()?.into_iter().max().unwrap_or(0);
+        let dir =
+            self.entry_dir(last_number.checked_add(1).ok_or_else(|| Error::unavailable("there are no numbers left"))?);
+        let made = create_dir_durably(&dir).map_err(|error| self.failed(error)).and_then(|()| {
             make_files(&dir.join("store"))?;
-            let kept = write_whole(&dir, "KEPT", &format!("{taken_ms}\n{name}"));
-            kept.and_then(|()| size_bytes(&dir.join("store"))).map_err(|error| self.failed(error))
+            let written = write_atomically(&dir, "KEPT", &format!("{taken_ms}\n{name}"));
+            written.and_then(|()| size_bytes(&dir.join("store"))).map_err(|error| self.failed(error))
         });
         if made.is_err() {
             let _ = fs::remove_dir_all(&dir); // if this fails, the next start removes it
         }
         let bytes = made?;
-        former.iter().filter(|entry| entry.kept.name == name).try_for_each(|entry| self.take_down(entry.number))?;
+        former.iter().filter(|entry| entry.info.name == name).try_for_each(|entry| self.delete_entry(entry.number))?;
         Ok(CheckpointInfo { name: name.to_owned(), taken_ms, bytes })
     }
 
     pub fn list(&self) -> Result<Vec<CheckpointInfo>> {
-        let mut kept: Vec<CheckpointInfo> = self.found()?.entries.into_iter().map(|entry| entry.kept).collect();
-        kept.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(kept)
+        let mut infos: Vec<CheckpointInfo> = self.scan()?.entries.into_iter().map(|entry| entry.info).collect();
+        infos.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(infos)
     }
 
-    pub fn remove(&self, name: &str) -> Result<bool> {
+    pub fn delete(&self, name: &str) -> Result<bool> {
         let found = self.find(name)?;
         if let Some(number) = found {
-            self.take_down(number)?;
+            self.delete_entry(number)?;
         }
         Ok(found.is_some())
     }
 
     /// Links the files of a checkpoint into `target`. False if there is no such checkpoint.
-    pub fn link(&self, name: &str, home: &Path) -> Result<bool> {
+    pub fn link(&self, name: &str, target: &Path) -> Result<bool> {
         let Some(number) = self.find(name)? else { return Ok(false) };
-        let from = self.at(number).join("store");
+        let from = self.entry_dir(number).join("store");
         // Opening the store rewrites its manifest, and syncs it and the directory.
-        let linked = make(home).and_then(|()| {
-            fs::read_dir(&from)?.try_for_each(|file| link(&from, home, &file?.file_name().to_string_lossy()))
+        let linked = create_dir_durably(target).and_then(|()| {
+            fs::read_dir(&from)?.try_for_each(|file| link(&from, target, &file?.file_name().to_string_lossy()))
         });
         if linked.is_err() {
-            let _ = fs::remove_dir_all(home); // if this fails, the next start removes it
+            let _ = fs::remove_dir_all(target); // if this fails, the next start removes it
         }
         linked.map(|()| true).map_err(|error| self.failed(error))
     }
 
     /// Removes what a crash left.
-    pub fn sweep(&self) -> Result<()> {
-        let found = self.found()?;
+    pub fn remove_leftovers(&self) -> Result<()> {
+        let scan = self.scan()?;
         for name in entries(&self.dir)? {
-            if !name.parse().is_ok_and(|number| found.is_to_stay(number)) {
+            if !name.parse().is_ok_and(|number| scan.contains(number)) {
                 let _ = fs::remove_dir_all(self.dir.join(name)); // it may not exist
             }
         }
         Ok(())
     }
 
-    fn at(&self, number: u64) -> PathBuf {
+    fn entry_dir(&self, number: u64) -> PathBuf {
         self.dir.join(number.to_string())
     }
 
     fn find(&self, name: &str) -> Result<Option<u64>> {
-        Ok(self.found()?.entries.iter().find(|entry| entry.kept.name == name).map(|entry| entry.number))
+        Ok(self.scan()?.entries.iter().find(|entry| entry.info.name == name).map(|entry| entry.number))
     }
 
     fn numbers(&self) -> Result<Vec<u64>> {
@@ -124,41 +125,41 @@ impl CheckpointDir {
     }
 
     /// The valid entries, and those that cannot be read.
-    fn found(&self) -> Result<CheckpointScan> {
+    fn scan(&self) -> Result<CheckpointScan> {
         let mut numbers = self.numbers()?;
         numbers.sort_unstable_by(|a, b| b.cmp(a));
-        let mut found = CheckpointScan::default();
+        let mut scan = CheckpointScan::default();
         for number in numbers {
             match self.entry(number) {
-                Ok(Some(entry)) if found.entries.iter().all(|later| later.kept.name != entry.kept.name) => {
-                    found.entries.push(entry);
+                Ok(Some(entry)) if scan.entries.iter().all(|later| later.info.name != entry.info.name) => {
+                    scan.entries.push(entry);
                 }
                 Ok(_) => {}
                 Err(error) => {
-                    let dir = self.at(number);
+                    let dir = self.entry_dir(number);
                     tracing::warn!(%error, dir = %dir.display(), "skipping a checkpoint that cannot be read");
-                    found.unreadable.push(number);
+                    scan.unreadable.push(number);
                 }
             }
         }
-        Ok(found)
+        Ok(scan)
     }
 
     fn entry(&self, number: u64) -> io::Result<Option<CheckpointEntry>> {
-        let text = match fs::read_to_string(self.at(number).join("KEPT")) {
+        let text = match fs::read_to_string(self.entry_dir(number).join("KEPT")) {
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
             text => text?,
         };
         let parts = text.split_once('\n').and_then(|(taken, name)| Some((taken.parse().ok()?, name.to_owned())));
         let (taken_ms, name) = parts.ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "KEPT is not ours"))?;
-        let bytes = size_bytes(&self.at(number).join("store"))?;
-        Ok(Some(CheckpointEntry { number, kept: CheckpointInfo { name, taken_ms, bytes } }))
+        let bytes = size_bytes(&self.entry_dir(number).join("store"))?;
+        Ok(Some(CheckpointEntry { number, info: CheckpointInfo { name, taken_ms, bytes } }))
     }
 
-    fn take_down(&self, number: u64) -> Result<()> {
-        let dir = self.at(number);
-        let gone = fs::remove_file(dir.join("KEPT")).and_then(|()| sync(&dir));
-        gone.and_then(|()| fs::remove_dir_all(&dir)).map_err(|error| self.failed(error))
+    fn delete_entry(&self, number: u64) -> Result<()> {
+        let dir = self.entry_dir(number);
+        let removed = fs::remove_file(dir.join("KEPT")).and_then(|()| sync_dir(&dir));
+        removed.and_then(|()| fs::remove_dir_all(&dir)).map_err(|error| self.failed(error))
     }
 
     fn failed(&self, error: io::Error) -> Error {
@@ -168,7 +169,7 @@ impl CheckpointDir {
 
 /// Table files never change, so they are linked; RocksDB appends to some of the others, so these are copied.
 fn link(from: &Path, to: &Path, name: &str) -> io::Result<()> {
-    if LEFT_OUT.iter().any(|left_out| name.starts_with(left_out)) {
+    if NOT_LINKED.iter().any(|left_out| name.starts_with(left_out)) {
         return Ok(());
     }
     let (old, new) = (from.join(name), to.join(name));

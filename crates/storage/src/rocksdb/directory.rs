@@ -34,46 +34,46 @@ pub struct StoreDir {
 }
 
 impl StoreDir {
-    pub fn files(&self) -> PathBuf {
+    pub fn db_dir(&self) -> PathBuf {
         self.dir.join(numbered("store", self.number))
     }
 
-    pub fn ingest(&self) -> PathBuf {
+    pub fn ingest_dir(&self) -> PathBuf {
         self.dir.join(numbered("ingest", self.number))
     }
 
     /// A location that no store has or had in this directory.
-    pub fn next(&self) -> Result<StoreDir> {
-        let taken = entries(&self.dir)?.iter().filter_map(|name| number_of(name)).max().unwrap_or(0);
-        Ok(StoreDir { dir: self.dir.clone(), number: taken.max(self.number) + 1 })
+    pub fn next_unused(&self) -> Result<StoreDir> {
+        let last_number = entries(&self.dir)?.iter().filter_map(|name| number_of(name)).max().unwrap_or(0);
+        Ok(StoreDir { dir: self.dir.clone(), number: last_number.max(self.number) + 1 })
     }
 
     /// Makes this the current store. If that fails, the former one stays current, and this one will be deleted.
     pub fn declare_live(&self) -> Result<()> {
-        self.declare_live_by(write_whole)
+        self.declare_live_with(write_atomically)
     }
 
-    pub(super) fn declare_live_by(&self, write: impl FnOnce(&Path, &str, &str) -> io::Result<()>) -> Result<()> {
-        let before = live(&self.dir)?;
+    pub(super) fn declare_live_with(&self, write: impl FnOnce(&Path, &str, &str) -> io::Result<()>) -> Result<()> {
+        let before = live_number(&self.dir)?;
         let named = |number: u64| format!("{number}\n");
-        let written = sync(&self.files()).and_then(|()| write(&self.dir, "LIVE", &named(self.number)));
-        if written.is_err() && live(&self.dir)? != before {
+        let written = sync_dir(&self.db_dir()).and_then(|()| write(&self.dir, "LIVE", &named(self.number)));
+        if written.is_err() && live_number(&self.dir)? != before {
             // LIVE was renamed, but the disk failed to sync the directory.
-            write_whole(&self.dir, "LIVE", &named(before)).map_err(|error| cannot_use(&self.dir, error))?;
+            write_atomically(&self.dir, "LIVE", &named(before)).map_err(|error| cannot_use(&self.dir, error))?;
         }
         written.map_err(|error| cannot_use(&self.dir, error))
     }
 
     /// Deletes all files of this store. What cannot be deleted now is deleted at the next start.
     pub fn clear(&self) {
-        for gone in [self.files(), self.ingest()] {
-            let _ = fs::remove_dir_all(gone); // it may not exist
+        for dir in [self.db_dir(), self.ingest_dir()] {
+            let _ = fs::remove_dir_all(dir); // it may not exist
         }
     }
 
     /// Deletes what a crash left of other stores. At this point no other process can have the directory open.
-    pub fn sweep(&self) -> Result<()> {
-        if live(&self.dir)? != self.number {
+    pub fn remove_leftovers(&self) -> Result<()> {
+        if live_number(&self.dir)? != self.number {
             let dir = self.dir.display();
             return Err(Error::unavailable(format!("another Pleiad uses this directory: {dir}; stop it first")));
         }
@@ -107,23 +107,23 @@ pub fn entries(dir: &Path) -> Result<Vec<String>> {
 
 /// Creates the directory or checks its format, and returns the location of the current store.
 pub fn prepare(dir: &Path) -> Result<StoreDir> {
-    make(dir).map_err(|error| cannot_use(dir, error))?;
-    let home = StoreDir { dir: dir.to_owned(), number: live(dir)? };
+    create_dir_durably(dir).map_err(|error| cannot_use(dir, error))?;
+    let store_dir = StoreDir { dir: dir.to_owned(), number: live_number(dir)? };
     match fs::read_to_string(dir.join("FORMAT")) {
-        Ok(text) => check(dir, &text)?,
-        Err(error) if error.kind() == ErrorKind::NotFound => found(dir, &home.files())?,
+        Ok(text) => check_format(dir, &text)?,
+        Err(error) if error.kind() == ErrorKind::NotFound => init_format(dir, &store_dir.db_dir())?,
         Err(error) => return Err(cannot_use(dir, error)),
     }
-    if home.number > 0 && !home.files().is_dir() {
-        let (dir, files) = (dir.display(), home.files());
+    if store_dir.number > 0 && !store_dir.db_dir().is_dir() {
+        let (dir, files) = (dir.display(), store_dir.db_dir());
         return Err(Error::invalid(format!("{dir}/LIVE names {}, which is not there", files.display())));
     }
-    make(&home.files()).map_err(|error| cannot_use(dir, error))?;
-    Ok(home)
+    create_dir_durably(&store_dir.db_dir()).map_err(|error| cannot_use(dir, error))?;
+    Ok(store_dir)
 }
 
 /// The number of the current store.
-fn live(dir: &Path) -> Result<u64> {
+fn live_number(dir: &Path) -> Result<u64> {
     match fs::read_to_string(dir.join("LIVE")) {
         Ok(text) => text.trim().parse().map_err(|_| {
             Error::invalid(format!("{}/LIVE is not ours: it must be a number; choose another directory", dir.display()))
@@ -134,7 +134,7 @@ fn live(dir: &Path) -> Result<u64> {
 }
 
 /// Upgrades an older directory to this version; at this point no other process can have it open.
-pub fn adopt(dir: &Path) -> Result<()> {
+pub fn upgrade_format(dir: &Path) -> Result<()> {
     match fs::read_to_string(dir.join("FORMAT")) {
         Ok(text) if text.trim() == FORMAT.to_string() => Ok(()),
         _ => write_format(dir).map_err(|error| cannot_use(dir, error)),
@@ -143,22 +143,22 @@ pub fn adopt(dir: &Path) -> Result<()> {
 
 /// A new directory is durable only after its parent was synced; RocksDB syncs what is below `store`. The mode is
 /// 0700: other users cannot read the data.
-pub fn make(dir: &Path) -> io::Result<()> {
+pub fn create_dir_durably(dir: &Path) -> io::Result<()> {
     if dir.is_dir() {
         return Ok(());
     }
-    let above = dir.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    make(above)?;
+    let parent = dir.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    create_dir_durably(parent)?;
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     match builder.create(dir) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
-        _ => File::open(above)?.sync_all(),
+        _ => File::open(parent)?.sync_all(),
     }
 }
 
-fn check(dir: &Path, text: &str) -> Result<()> {
+fn check_format(dir: &Path, text: &str) -> Result<()> {
     let dir = dir.display();
     match text.trim().parse::<u32>() {
         Ok(FORMAT_OLDEST..=FORMAT) => Ok(()),
@@ -170,8 +170,8 @@ fn check(dir: &Path, text: &str) -> Result<()> {
 }
 
 /// There is no FORMAT file: the directory is new, unless it has data, which is never written before FORMAT.
-fn found(dir: &Path, home: &Path) -> Result<()> {
-    if home.join("CURRENT").exists() {
+fn init_format(dir: &Path, db_dir: &Path) -> Result<()> {
+    if db_dir.join("CURRENT").exists() {
         let dir = dir.display();
         return Err(Error::invalid(format!(
             "{dir} has data but no FORMAT file: restore that file, or choose another directory"
@@ -181,22 +181,22 @@ fn found(dir: &Path, home: &Path) -> Result<()> {
 }
 
 fn write_format(dir: &Path) -> io::Result<()> {
-    write_whole(dir, "FORMAT", &format!("{FORMAT}\n"))
+    write_atomically(dir, "FORMAT", &format!("{FORMAT}\n"))
 }
 
 /// Writes the file atomically: after a crash there is at worst a leftover `.new` file, which the next start
 /// overwrites.
-pub fn write_whole(dir: &Path, name: &str, text: &str) -> io::Result<()> {
+pub fn write_atomically(dir: &Path, name: &str, text: &str) -> io::Result<()> {
     let draft = dir.join(format!("{name}.new"));
     let mut file = File::create(&draft)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     fs::rename(&draft, dir.join(name))?;
-    sync(dir)
+    sync_dir(dir)
 }
 
 /// Makes the names in a directory survive a power failure.
-pub fn sync(dir: &Path) -> io::Result<()> {
+pub fn sync_dir(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 

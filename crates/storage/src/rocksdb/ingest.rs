@@ -13,12 +13,12 @@ use pleiad_model::{Error, Result};
 use rocksdb::{DB, IngestExternalFileOptions, Options, SstFileWriter};
 
 use super::directory::cannot_use;
-use crate::store::{Batch, in_order};
+use crate::store::{Batch, sorted_puts};
 
 pub struct SstIngester {
     dir: PathBuf,
     options: Options,
-    next: AtomicU64,
+    next_number: AtomicU64,
 }
 
 impl SstIngester {
@@ -26,7 +26,7 @@ impl SstIngester {
     pub fn new(dir: PathBuf, options: Options) -> Result<SstIngester> {
         match fs::remove_dir_all(&dir) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(cannot_use(&dir, error)),
-            _ => Ok(SstIngester { dir, options, next: AtomicU64::new(1) }),
+            _ => Ok(SstIngester { dir, options, next_number: AtomicU64::new(1) }),
         }
     }
 
@@ -35,25 +35,25 @@ impl SstIngester {
             return Ok(());
         }
         fs::create_dir_all(&self.dir).map_err(|error| cannot_use(&self.dir, error))?;
-        let path = self.dir.join(format!("{:06}.sst", self.next.fetch_add(1, Ordering::Relaxed)));
-        let taken = self.write(&path, rows).and_then(|()| take(db, &path));
-        if taken.is_err() {
+        let path = self.dir.join(format!("{:06}.sst", self.next_number.fetch_add(1, Ordering::Relaxed)));
+        let ingested = self.write(&path, rows).and_then(|()| ingest_file(db, &path));
+        if ingested.is_err() {
             let _ = fs::remove_file(&path); // if this fails, the next start removes it
         }
-        taken
+        ingested
     }
 
     fn write(&self, path: &Path, rows: &Batch) -> Result<()> {
         let mut writer = SstFileWriter::create(&self.options);
         writer.open(path).map_err(failed)?;
-        for (key, value) in in_order(rows)? {
+        for (key, value) in sorted_puts(rows)? {
             writer.put(key, value).map_err(failed)?;
         }
         writer.finish().map_err(failed)
     }
 }
 
-fn take(db: &DB, path: &Path) -> Result<()> {
+fn ingest_file(db: &DB, path: &Path) -> Result<()> {
     let mut options = IngestExternalFileOptions::default();
     options.set_move_files(true);
     db.ingest_external_file_opts(&options, vec![path]).map_err(failed)

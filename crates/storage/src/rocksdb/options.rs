@@ -42,7 +42,7 @@ pub fn block_cache(chosen: &RocksOptions) -> Cache {
     Cache::new_hyper_clock_cache(chosen.block_cache_bytes, 0)
 }
 
-pub fn engine(chosen: &RocksOptions, blocks: &Cache) -> Options {
+pub fn db_options(chosen: &RocksOptions, blocks: &Cache) -> Options {
     let mut options = Options::default();
     options.create_if_missing(true);
     options.set_block_based_table_factory(&table(blocks));
@@ -120,7 +120,7 @@ fn table(blocks: &Cache) -> BlockBasedOptions {
 }
 
 /// For reads that never access the disk.
-pub fn read_at_hand() -> ReadOptions {
+pub fn read_cache_only() -> ReadOptions {
     let mut options = ReadOptions::default();
     options.set_read_tier(ReadTier::BlockCache);
     options
@@ -133,7 +133,7 @@ pub fn write(durability: Durability) -> WriteOptions {
 }
 
 /// A write that fails, with nothing done, instead of waiting for a flush.
-pub fn write_at_once() -> WriteOptions {
+pub fn write_no_stall() -> WriteOptions {
     let mut options = write(Durability::Written);
     options.set_no_slowdown(true);
     options

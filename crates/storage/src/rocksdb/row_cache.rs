@@ -32,10 +32,10 @@ const VALUE_BYTES_MAX: usize = 16 * 1024;
 const OVERHEAD_BYTES: u64 = 96;
 
 pub struct RowCache {
-    kept: Cache<Bytes, CachedRow, CachedBytes>,
+    cache: Cache<Bytes, CachedRow, CachedBytes>,
     stripes: Box<[Mutex<Stripe>]>,
     /// The number of commits that have ended.
-    moment: AtomicU64,
+    commits: AtomicU64,
 }
 
 #[derive(Clone)]
@@ -48,7 +48,7 @@ struct CachedRow {
 #[derive(Default)]
 struct Stripe {
     /// The count at the end of the last commit that changed a row here.
-    changed: CommitSeq,
+    changed_at: CommitSeq,
     /// Commits that are changing rows here now.
     writers: u32,
 }
@@ -59,72 +59,72 @@ pub struct CommitSeq(u64);
 
 /// The rows that a commit is changing. They are not cached again before the guard is dropped, however that happens.
 pub struct InvalidationGuard {
-    rows: Arc<RowCache>,
+    cache: Arc<RowCache>,
     stripes: Vec<usize>,
 }
 
 impl RowCache {
     pub fn new(bytes_max: usize) -> Self {
-        let kept = Cache::with_weighter(bytes_max / 1024, bytes_max as u64, CachedBytes);
-        RowCache { kept, stripes: (0..STRIPES).map(|_| Mutex::default()).collect(), moment: AtomicU64::new(0) }
+        let cache = Cache::with_weighter(bytes_max / 1024, bytes_max as u64, CachedBytes);
+        RowCache { cache, stripes: (0..STRIPES).map(|_| Mutex::default()).collect(), commits: AtomicU64::new(0) }
     }
 
     /// Whether rows of this kind are cached at all.
-    pub fn keeps(key: &[u8]) -> bool {
-        key.get(8).is_some_and(|tag| [Tag::Doc, Tag::Id, Tag::State].iter().any(|kept| *tag == *kept as u8))
+    pub fn is_cached_kind(key: &[u8]) -> bool {
+        key.get(8).is_some_and(|tag| [Tag::Doc, Tag::Id, Tag::State].iter().any(|cached| *tag == *cached as u8))
     }
 
     /// Whether this row may be cached.
-    pub fn keeps_row(key: &[u8], value: &[u8]) -> bool {
-        RowCache::keeps(key) && value.len() <= VALUE_BYTES_MAX
+    pub fn is_cacheable(key: &[u8], value: &[u8]) -> bool {
+        RowCache::is_cached_kind(key) && value.len() <= VALUE_BYTES_MAX
     }
 
     /// The current row.
     pub fn get(&self, key: &[u8]) -> Option<Bytes> {
-        self.kept.get(key).map(|kept| kept.value)
+        self.cache.get(key).map(|row| row.value)
     }
 
     /// The row as in a snapshot that was taken after `seq`.
-    pub fn get_at(&self, key: &[u8], moment: CommitSeq) -> Option<Bytes> {
-        self.kept.get(key).filter(|kept| kept.since <= moment).map(|kept| kept.value)
+    pub fn get_at(&self, key: &[u8], seq: CommitSeq) -> Option<Bytes> {
+        self.cache.get(key).filter(|row| row.since <= seq).map(|row| row.value)
     }
 
     /// A reader must call this before it reads from RocksDB.
-    pub fn moment(&self) -> CommitSeq {
-        CommitSeq(self.moment.load(Ordering::Acquire))
+    pub fn commit_seq(&self) -> CommitSeq {
+        CommitSeq(self.commits.load(Ordering::Acquire))
     }
 
     /// Caches a row that was read after `seq`, from the store or a snapshot, unless a commit has changed its stripe
     /// since.
-    pub fn keep(&self, key: &[u8], value: &Bytes, moment: CommitSeq) {
+    pub fn insert(&self, key: &[u8], value: &Bytes, seq: CommitSeq) {
         if value.len() > VALUE_BYTES_MAX {
             return;
         }
         let stripe = self.stripe(stripe_of(key));
-        if stripe.changed <= moment && stripe.writers == 0 {
-            let kept = CachedRow { value: value.clone(), since: stripe.changed };
-            self.kept.insert(Bytes::copy_from_slice(key), kept);
+        if stripe.changed_at <= seq && stripe.writers == 0 {
+            let row = CachedRow { value: value.clone(), since: stripe.changed_at };
+            self.cache.insert(Bytes::copy_from_slice(key), row);
         }
     }
 
     /// Called before a commit changes these rows.
-    pub fn change<'a>(self: &Arc<Self>, keys: impl Iterator<Item = &'a [u8]>) -> InvalidationGuard {
+    pub fn invalidate<'a>(self: &Arc<Self>, keys: impl Iterator<Item = &'a [u8]>) -> InvalidationGuard {
         let mut stripes = Vec::new();
-        for key in keys.filter(|key| RowCache::keeps(key)) {
+        for key in keys.filter(|key| RowCache::is_cached_kind(key)) {
             let at = stripe_of(key);
             let mut stripe = self.stripe(at);
             stripe.writers += 1;
-            self.kept.remove(key);
+            self.cache.remove(key);
             stripes.push(at);
         }
-        InvalidationGuard { rows: self.clone(), stripes }
+        InvalidationGuard { cache: self.clone(), stripes }
     }
 
     /// For a commit whose rows are unknown: a range delete.
-    pub fn change_all(self: &Arc<Self>) -> InvalidationGuard {
+    pub fn invalidate_all(self: &Arc<Self>) -> InvalidationGuard {
         (0..STRIPES).for_each(|at| self.stripe(at).writers += 1);
-        self.kept.clear();
-        InvalidationGuard { rows: self.clone(), stripes: (0..STRIPES).collect() }
+        self.cache.clear();
+        InvalidationGuard { cache: self.clone(), stripes: (0..STRIPES).collect() }
     }
 
     fn stripe(&self, at: usize) -> MutexGuard<'_, Stripe> {
@@ -134,10 +134,10 @@ impl RowCache {
 
 impl Drop for InvalidationGuard {
     fn drop(&mut self) {
-        let ended = CommitSeq(self.rows.moment.fetch_add(1, Ordering::AcqRel) + 1);
+        let ended = CommitSeq(self.cache.commits.fetch_add(1, Ordering::AcqRel) + 1);
         for &at in &self.stripes {
-            let mut stripe = self.rows.stripe(at);
-            stripe.changed = stripe.changed.max(ended);
+            let mut stripe = self.cache.stripe(at);
+            stripe.changed_at = stripe.changed_at.max(ended);
             stripe.writers -= 1;
         }
     }
@@ -153,8 +153,8 @@ fn stripe_of(key: &[u8]) -> usize {
 struct CachedBytes;
 
 impl Weighter<Bytes, CachedRow> for CachedBytes {
-    fn weight(&self, key: &Bytes, kept: &CachedRow) -> u64 {
-        key.len() as u64 + kept.value.len() as u64 + OVERHEAD_BYTES
+    fn weight(&self, key: &Bytes, row: &CachedRow) -> u64 {
+        key.len() as u64 + row.value.len() as u64 + OVERHEAD_BYTES
     }
 }
 

@@ -10,15 +10,15 @@ use pleiad_model::Result;
 use rocksdb::{DBPinnableSlice, ReadOptions, ReadTier};
 use self_cell::self_cell;
 
-use super::row_cache::{CommitSeq as Counted, RowCache as Kept};
-use super::{OpenDb, get_at_hand, get_many, look_up, on_thread, options, unreadable, would_wait};
+use super::row_cache::{CommitSeq, RowCache};
+use super::{OpenDb, get_many, get_many_cached, multi_get, on_blocking_thread, options, unreadable, would_block};
 use crate::patience::{is_at_hand, not_at_hand};
 use crate::store::{Chunk, Direction, Limit, Snapshot, VisitPair, VisitValue};
 
 /// Longer scans go directly to a blocking thread: even from the cache they take longer than the switch.
 const INLINE_ROWS_MAX: usize = 64;
 /// The same limit for work that is tried without blocking.
-const AT_HAND_ROWS_MAX: usize = 1024;
+const NON_BLOCKING_ROWS_MAX: usize = 1024;
 /// Deleted keys that an inline scan steps over before it gives up.
 const INLINE_SKIPS_MAX: u64 = 256;
 /// A scan that may read this much reads its files ahead, in pieces of up to `READAHEAD_BYTES_MAX`: RocksDB's own
@@ -27,11 +27,11 @@ const READAHEAD_FROM_BYTES: usize = 256 << 10;
 const READAHEAD_BYTES_MAX: usize = 2 << 20;
 
 /// The number of keys that RocksDB looks up in one batch.
-const LOOKED_UP_TOGETHER: usize = 32;
+const KEYS_PER_LOOKUP: usize = 32;
 
 #[derive(Clone)]
 pub struct RocksSnapshot {
-    view: Arc<OwnedSnapshot>,
+    owned: Arc<OwnedSnapshot>,
 }
 
 self_cell! {
@@ -44,60 +44,63 @@ self_cell! {
 }
 
 struct SnapshotRef<'a> {
-    at_hand: ReadOptions,
-    anywhere: ReadOptions,
+    cache_only: ReadOptions,
+    all_tiers: ReadOptions,
     snapshot: rocksdb::Snapshot<'a>,
     /// For lookups in the row cache.
-    counted: Counted,
+    commit_seq: CommitSeq,
 }
 
 impl RocksSnapshot {
     pub(super) fn take(engine: Arc<OpenDb>) -> Self {
-        RocksSnapshot { view: Arc::new(OwnedSnapshot::new(engine, |engine| SnapshotRef::take(engine))) }
+        RocksSnapshot { owned: Arc::new(OwnedSnapshot::new(engine, |engine| SnapshotRef::take(engine))) }
     }
 
-    async fn get_anywhere(&self, keys: Vec<Bytes>) -> Result<Vec<Option<Bytes>>> {
-        self.on_thread(move |view| get_many(&view.borrow_owner().db, &keys, &view.borrow_dependent().anywhere)).await
+    async fn get_many_blocking(&self, keys: Vec<Bytes>) -> Result<Vec<Option<Bytes>>> {
+        self.on_blocking_thread(move |owned| {
+            get_many(&owned.borrow_owner().db, &keys, &owned.borrow_dependent().all_tiers)
+        })
+        .await
     }
 
-    async fn on_thread<T: Send + 'static>(
+    async fn on_blocking_thread<T: Send + 'static>(
         &self,
         work: impl FnOnce(&OwnedSnapshot) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let view = Arc::clone(&self.view);
-        on_thread(move || work(&view)).await
+        let owned = Arc::clone(&self.owned);
+        on_blocking_thread(move || work(&owned)).await
     }
 }
 
 impl<'a> SnapshotRef<'a> {
     fn take(engine: &'a Arc<OpenDb>) -> Self {
-        let counted = engine.rows.moment(); // must be read before the snapshot is taken
+        let commit_seq = engine.row_cache.commit_seq(); // must be read before the snapshot is taken
         let snapshot = engine.db.snapshot();
-        let (mut at_hand, mut anywhere) = (options::read_at_hand(), ReadOptions::default());
-        at_hand.set_snapshot(&snapshot);
-        anywhere.set_snapshot(&snapshot);
-        SnapshotRef { at_hand, anywhere, snapshot, counted }
+        let (mut cache_only, mut all_tiers) = (options::read_cache_only(), ReadOptions::default());
+        cache_only.set_snapshot(&snapshot);
+        all_tiers.set_snapshot(&snapshot);
+        SnapshotRef { cache_only, all_tiers, snapshot, commit_seq }
     }
 }
 
 impl SnapshotRef<'_> {
     /// Calls `visit` for the rows of the keys, in order; returns false if it stopped. Rows that were not cached
     /// become so.
-    fn show(&self, engine: &OpenDb, keys: &[Bytes], visit: VisitValue<'_>) -> Result<bool> {
+    fn visit_rows(&self, engine: &OpenDb, keys: &[Bytes], visit: VisitValue<'_>) -> Result<bool> {
         if is_at_hand() {
-            return self.show_at_hand(engine, keys, visit);
+            return self.visit_rows_cached(engine, keys, visit);
         }
-        let kept: Vec<Option<Bytes>> = keys.iter().map(|key| engine.rows.get_at(key, self.counted)).collect();
-        let of_kept = || keys.iter().zip(&kept);
-        let missing: Vec<&Bytes> = of_kept().filter(|(_, kept)| kept.is_none()).map(|(key, _)| key).collect();
-        let mut looked_up = look_up(&engine.db, &missing, &self.anywhere).into_iter();
-        for (key, kept) in of_kept() {
-            let value = match kept {
+        let cached: Vec<Option<Bytes>> = keys.iter().map(|key| engine.row_cache.get_at(key, self.commit_seq)).collect();
+        let with_cached = || keys.iter().zip(&cached);
+        let missing: Vec<&Bytes> = with_cached().filter(|(_, cached)| cached.is_none()).map(|(key, _)| key).collect();
+        let mut looked_up = multi_get(&engine.db, &missing, &self.all_tiers).into_iter();
+        for (key, cached) in with_cached() {
+            let value = match cached {
                 Some(_) => None,
                 None => looked_up.next().transpose().map_err(unreadable)?.flatten(),
             };
-            self.keep(engine, key, value.as_deref());
-            if !visit(kept.as_deref().or(value.as_deref())) {
+            self.cache_row(engine, key, value.as_deref());
+            if !visit(cached.as_deref().or(value.as_deref())) {
                 return Ok(false);
             }
         }
@@ -105,60 +108,60 @@ impl SnapshotRef<'_> {
     }
 
     /// One by one, since the visitor may stop before the last key.
-    fn show_at_hand(&self, engine: &OpenDb, keys: &[Bytes], visit: VisitValue<'_>) -> Result<bool> {
+    fn visit_rows_cached(&self, engine: &OpenDb, keys: &[Bytes], visit: VisitValue<'_>) -> Result<bool> {
         for key in keys {
-            let goes_on = match engine.rows.get_at(key, self.counted) {
+            let wants_more = match engine.row_cache.get_at(key, self.commit_seq) {
                 Some(value) => visit(Some(&value)),
                 None => {
-                    let value = self.look_up_at_hand(engine, key)?;
-                    self.keep(engine, key, value.as_deref());
+                    let value = self.get_cached(engine, key)?;
+                    self.cache_row(engine, key, value.as_deref());
                     visit(value.as_deref())
                 }
             };
-            if !goes_on {
+            if !wants_more {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    fn look_up_at_hand<'e>(&self, engine: &'e OpenDb, key: &[u8]) -> Result<Option<DBPinnableSlice<'e>>> {
-        match engine.db.get_pinned_opt(key, &self.at_hand) {
-            Err(error) if would_wait(&error) => not_at_hand().map(|()| None),
+    fn get_cached<'e>(&self, engine: &'e OpenDb, key: &[u8]) -> Result<Option<DBPinnableSlice<'e>>> {
+        match engine.db.get_pinned_opt(key, &self.cache_only) {
+            Err(error) if would_block(&error) => not_at_hand().map(|()| None),
             answer => answer.map_err(unreadable),
         }
     }
 
-    fn keep(&self, engine: &OpenDb, key: &[u8], value: Option<&[u8]>) {
-        if let Some(value) = value.filter(|value| Kept::keeps_row(key, value)) {
-            engine.rows.keep(key, &Bytes::copy_from_slice(value), self.counted);
+    fn cache_row(&self, engine: &OpenDb, key: &[u8], value: Option<&[u8]>) {
+        if let Some(value) = value.filter(|value| RowCache::is_cacheable(key, value)) {
+            engine.row_cache.insert(key, &Bytes::copy_from_slice(value), self.commit_seq);
         }
     }
 }
 
 impl Snapshot for RocksSnapshot {
     async fn get_many(&self, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>> {
-        let (engine, moment) = (self.view.borrow_owner(), self.view.borrow_dependent());
-        let kept = keys.iter().map(|key| engine.rows.get_at(key, moment.counted).map(Some));
-        if let Some(kept) = kept.collect() {
-            return Ok(kept);
+        let (engine, snapshot_ref) = (self.owned.borrow_owner(), self.owned.borrow_dependent());
+        let cached = keys.iter().map(|key| engine.row_cache.get_at(key, snapshot_ref.commit_seq).map(Some));
+        if let Some(cached) = cached.collect() {
+            return Ok(cached);
         }
-        let found = match get_at_hand(&engine.db, keys, &moment.at_hand)? {
+        let found = match get_many_cached(&engine.db, keys, &snapshot_ref.cache_only)? {
             Some(found) => found,
-            None => self.get_anywhere(keys.to_vec()).await?,
+            None => self.get_many_blocking(keys.to_vec()).await?,
         };
         for (key, value) in keys.iter().zip(&found) {
-            if let Some(value) = value.as_ref().filter(|value| Kept::keeps_row(key, value)) {
-                engine.rows.keep(key, value, moment.counted);
+            if let Some(value) = value.as_ref().filter(|value| RowCache::is_cacheable(key, value)) {
+                engine.row_cache.insert(key, value, snapshot_ref.commit_seq);
             }
         }
         Ok(found)
     }
 
     async fn visit_many(&self, keys: &[Bytes], visit: VisitValue<'_>) -> Result<bool> {
-        let (engine, moment) = (self.view.borrow_owner(), self.view.borrow_dependent());
-        for keys in keys.chunks(LOOKED_UP_TOGETHER) {
-            if !moment.show(engine, keys, visit)? {
+        let (engine, snapshot_ref) = (self.owned.borrow_owner(), self.owned.borrow_dependent());
+        for keys in keys.chunks(KEYS_PER_LOOKUP) {
+            if !snapshot_ref.visit_rows(engine, keys, visit)? {
                 return Ok(true);
             }
         }
@@ -170,13 +173,16 @@ impl Snapshot for RocksSnapshot {
             return Ok(Chunk::default());
         }
         let scan = RocksScan { from: from.to_vec(), to: to.to_vec(), direction, limit };
-        if limit.rows <= if is_at_hand() { AT_HAND_ROWS_MAX } else { INLINE_ROWS_MAX } {
-            match scan.run(self.view.borrow_dependent(), scan.short()) {
-                Err(error) if would_wait(&error) => {}
+        if limit.rows <= if is_at_hand() { NON_BLOCKING_ROWS_MAX } else { INLINE_ROWS_MAX } {
+            match scan.run(self.owned.borrow_dependent(), scan.inline_options()) {
+                Err(error) if would_block(&error) => {}
                 answer => return answer.map_err(unreadable),
             }
         }
-        self.on_thread(move |view| scan.run(view.borrow_dependent(), scan.long()).map_err(unreadable)).await
+        self.on_blocking_thread(move |owned| {
+            scan.run(owned.borrow_dependent(), scan.blocking_options()).map_err(unreadable)
+        })
+        .await
     }
 
     async fn visit(&self, from: &[u8], to: &[u8], visit: VisitPair<'_>) -> Result<bool> {
@@ -187,7 +193,7 @@ impl Snapshot for RocksSnapshot {
         let mut options = ReadOptions::default();
         options.set_readahead_size(READAHEAD_BYTES_MAX);
         options.set_iterate_upper_bound(to);
-        let mut rows = self.view.borrow_dependent().snapshot.raw_iterator_opt(options);
+        let mut rows = self.owned.borrow_dependent().snapshot.raw_iterator_opt(options);
         rows.seek(from);
         while let Some((key, value)) = rows.item() {
             if !visit(key, value) {
@@ -208,7 +214,7 @@ struct RocksScan {
 }
 
 impl RocksScan {
-    fn short(&self) -> ReadOptions {
+    fn inline_options(&self) -> ReadOptions {
         let mut options = ReadOptions::default();
         options.set_read_tier(ReadTier::BlockCache);
         options.set_max_skippable_internal_keys(INLINE_SKIPS_MAX);
@@ -217,7 +223,7 @@ impl RocksScan {
 
     /// Blocks that are read are cached: queries read them again. A limit in rows alone is for small rows, whose total
     /// size is unknown, so that it sets no readahead.
-    fn long(&self) -> ReadOptions {
+    fn blocking_options(&self) -> ReadOptions {
         let mut options = ReadOptions::default();
         if self.limit.rows > INLINE_ROWS_MAX && (READAHEAD_FROM_BYTES..usize::MAX).contains(&self.limit.bytes) {
             options.set_readahead_size(self.limit.bytes.min(READAHEAD_BYTES_MAX));
@@ -225,10 +231,10 @@ impl RocksScan {
         options
     }
 
-    fn run(&self, moment: &SnapshotRef<'_>, mut options: ReadOptions) -> Result<Chunk, rocksdb::Error> {
+    fn run(&self, snapshot_ref: &SnapshotRef<'_>, mut options: ReadOptions) -> Result<Chunk, rocksdb::Error> {
         options.set_iterate_lower_bound(self.from.as_slice());
         options.set_iterate_upper_bound(self.to.as_slice());
-        let mut rows = moment.snapshot.raw_iterator_opt(options);
+        let mut rows = snapshot_ref.snapshot.raw_iterator_opt(options);
         let mut read = ChunkBuilder::default();
         match self.direction {
             Direction::Forward => rows.seek_to_first(),

@@ -7,16 +7,16 @@ use pleiad_model::Kind;
 use super::*;
 use crate::testing::block_on;
 
-crate::exam!(exam, lasting => open);
+crate::exam!(exam, durable => open);
 
-mod moments; // snapshots and the row cache
-mod states; // checkpoints on disk
+mod snapshot_reads; // snapshots and the row cache
+mod checkpoints; // checkpoints on disk
 
 fn open(dir: &Path) -> RocksStore {
     RocksStore::open(dir, RocksOptions::default()).unwrap()
 }
 
-fn refusal(dir: &Path) -> Error {
+fn open_error(dir: &Path) -> Error {
     RocksStore::open(dir, RocksOptions::default()).err().expect("opening must fail")
 }
 
@@ -33,7 +33,7 @@ fn a_failed_write_stops_all_writes_but_no_reads() {
     put(&store, "before", Durability::Synced).unwrap();
     // Any RocksDB error will do: here, a file where a directory is expected.
     let failure = DB::open_default(dir.path().join("FORMAT")).map(drop);
-    let failed = store.engine.settle(failure);
+    let failed = store.engine.poison_on_error(failure);
     assert_eq!(failed.unwrap_err().kind, Kind::Unavailable);
     for durability in [Durability::Synced, Durability::Written] {
         let error = put(&store, "after", durability).unwrap_err();
@@ -49,36 +49,36 @@ fn a_failed_write_stops_all_writes_but_no_reads() {
 }
 
 #[test]
-fn a_directory_has_one_user() {
+fn a_directory_in_use_does_not_open() {
     let dir = tempfile::tempdir().unwrap();
     let first = open(dir.path());
-    let error = refusal(dir.path());
+    let error = open_error(dir.path());
     assert!(error.message.contains("another Pleiad uses this directory"), "{error}");
     drop(first);
     open(dir.path());
 }
 
 #[test]
-fn a_newer_format_is_refused_and_left_alone() {
+fn a_newer_format_is_rejected_and_not_changed() {
     let dir = tempfile::tempdir().unwrap();
     drop(open(dir.path()));
     assert_eq!(format_of(dir.path()), "3\n");
     fs::write(dir.path().join("FORMAT"), "4\n").unwrap();
-    let error = refusal(dir.path());
+    let error = open_error(dir.path());
     assert_eq!(error.kind, Kind::Invalid);
     assert!(error.message.contains("newer Pleiad"), "{error}");
     for nonsense in ["", "one", "0", "-1"] {
         fs::write(dir.path().join("FORMAT"), nonsense).unwrap();
-        assert_eq!(refusal(dir.path()).kind, Kind::Invalid, "{nonsense:?}");
+        assert_eq!(open_error(dir.path()).kind, Kind::Invalid, "{nonsense:?}");
     }
 }
 
 #[test]
-fn an_older_format_becomes_ours_once_nobody_else_has_it_open() {
+fn an_older_format_is_upgraded_unless_the_directory_is_in_use() {
     let dir = tempfile::tempdir().unwrap();
     let first = open(dir.path());
     fs::write(dir.path().join("FORMAT"), "1\n").unwrap();
-    refusal(dir.path());
+    open_error(dir.path());
     assert_eq!(format_of(dir.path()), "1\n");
     drop(first);
     drop(open(dir.path()));
@@ -90,15 +90,15 @@ fn format_of(dir: &Path) -> String {
 }
 
 #[test]
-fn data_without_a_format_is_not_ours() {
+fn data_without_a_format_file_is_rejected() {
     let dir = tempfile::tempdir().unwrap();
     drop(open(dir.path()));
     fs::remove_file(dir.path().join("FORMAT")).unwrap();
-    assert!(refusal(dir.path()).message.contains("no FORMAT"));
+    assert!(open_error(dir.path()).message.contains("no FORMAT"));
 }
 
 #[test]
-fn other_peoples_files_do_not_matter() {
+fn unrelated_files_are_ignored() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("FORMAT.new"), "half a").unwrap();
     fs::create_dir(dir.path().join("lost+found")).unwrap();
@@ -107,18 +107,18 @@ fn other_peoples_files_do_not_matter() {
 }
 
 #[test]
-fn a_directory_that_cannot_be_is_named() {
+fn an_unusable_path_is_named_in_the_error() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("file"), "").unwrap();
-    let error = refusal(&dir.path().join("file"));
+    let error = open_error(&dir.path().join("file"));
     assert_eq!(error.kind, Kind::Unavailable);
     assert!(error.message.contains("file"), "{error}");
 }
 
 /// A power failure truncates the last record, or leaves a page of it unwritten.
 #[test]
-fn a_torn_tail_loses_only_what_was_not_acknowledged() {
-    for tear in [cut_short as fn(Vec<u8>, usize) -> Vec<u8>, zero_a_stretch] {
+fn a_torn_log_tail_loses_only_unsynced_writes() {
+    for tear in [cut_short as fn(Vec<u8>, usize) -> Vec<u8>, zero_a_page] {
         let dir = tempfile::tempdir().unwrap();
         let store = open(dir.path());
         put(&store, "kept", Durability::Synced).unwrap();
@@ -141,7 +141,7 @@ fn cut_short(mut log: Vec<u8>, synced_bytes: usize) -> Vec<u8> {
     log
 }
 
-fn zero_a_stretch(mut log: Vec<u8>, synced_bytes: usize) -> Vec<u8> {
+fn zero_a_page(mut log: Vec<u8>, synced_bytes: usize) -> Vec<u8> {
     log[synced_bytes + 4_096..][..4_096].fill(0);
     log
 }
@@ -152,7 +152,7 @@ fn log_file(dir: &Path) -> std::path::PathBuf {
 }
 
 #[test]
-fn reads_that_miss_the_cache_and_stalled_writes_still_answer() {
+fn cache_misses_and_write_stalls_are_handled() {
     let dir = tempfile::tempdir().unwrap();
     let options = RocksOptions { block_cache_bytes: 64 << 10, write_buffer_bytes: 64 << 10, ..Default::default() };
     let store = RocksStore::open(dir.path(), options).unwrap();
@@ -169,14 +169,14 @@ fn reads_that_miss_the_cache_and_stalled_writes_still_answer() {
 }
 
 #[test]
-fn a_dropped_range_gives_its_space_back() {
+fn a_dropped_range_frees_disk_space() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
     let mut noise = 1u64;
     for shard in 0..4u8 {
         let mut batch = Batch::new();
         for n in 0..2_000u32 {
-            let value: Vec<u8> = (0..100).flat_map(|_| next(&mut noise).to_be_bytes()).collect();
+            let value: Vec<u8> = (0..100).flat_map(|_| next_random(&mut noise).to_be_bytes()).collect();
             batch.put([&[shard][..], &n.to_be_bytes()].concat(), value);
         }
         block_on(store.commit(&batch, Durability::Synced)).unwrap();
@@ -191,7 +191,7 @@ fn a_dropped_range_gives_its_space_back() {
 }
 
 /// Incompressible values, the same on every run.
-fn next(state: &mut u64) -> u64 {
+fn next_random(state: &mut u64) -> u64 {
     *state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
     *state ^ (*state >> 33)
 }
@@ -217,7 +217,7 @@ fn a_snapshot_outlives_its_store() {
 
 /// One writer counts up in several rows; a reader must never see less than what was committed before its read began.
 #[test]
-fn rows_kept_in_memory_are_never_older_than_a_commit_that_returned() {
+fn cached_rows_are_never_older_than_a_returned_commit() {
     use std::sync::atomic::{AtomicU64, Ordering};
     const ROWS: u64 = 4;
     const COUNT: u64 = 3_000;

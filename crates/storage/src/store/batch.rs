@@ -47,7 +47,7 @@ pub struct Batch {
 
 #[derive(Clone, Copy, Debug)]
 struct BatchEntry {
-    what: BatchOpKind,
+    kind: BatchOpKind,
     first_bytes: usize,
     second_bytes: usize,
 }
@@ -80,8 +80,8 @@ impl Batch {
 
     /// Makes the whole batch depend on the value of `key`.
     pub fn expect(&mut self, key: impl AsRef<[u8]>, value: Option<Bytes>) {
-        let what = if value.is_some() { BatchOpKind::ExpectValue } else { BatchOpKind::ExpectNone };
-        push(&mut self.guard_arena, &mut self.guards, what, key.as_ref(), &value.unwrap_or_default());
+        let kind = if value.is_some() { BatchOpKind::ExpectValue } else { BatchOpKind::ExpectNone };
+        push(&mut self.guard_arena, &mut self.guards, kind, key.as_ref(), &value.unwrap_or_default());
     }
 
     /// Moves the changes and guards of `other` to the end of this batch; `other` is empty afterwards.
@@ -114,12 +114,12 @@ impl Batch {
 
     /// The changes in the order they were added.
     pub fn ops(&self) -> impl Iterator<Item = BatchWrite<'_>> {
-        walk(&self.arena, &self.changes)
+        iter_writes(&self.arena, &self.changes)
     }
 
     /// The guards, always `BatchWrite::Expect`.
     pub fn guards(&self) -> impl Iterator<Item = BatchWrite<'_>> {
-        walk(&self.guard_arena, &self.guards)
+        iter_writes(&self.guard_arena, &self.guards)
     }
 
     pub fn clear(&mut self) {
@@ -130,24 +130,24 @@ impl Batch {
     }
 }
 
-fn push(arena: &mut Vec<u8>, entries: &mut Vec<BatchEntry>, what: BatchOpKind, first: &[u8], second: &[u8]) {
+fn push(arena: &mut Vec<u8>, entries: &mut Vec<BatchEntry>, kind: BatchOpKind, first: &[u8], second: &[u8]) {
     arena.reserve(first.len() + second.len());
     arena.extend_from_slice(first);
     arena.extend_from_slice(second);
-    entries.push(BatchEntry { what, first_bytes: first.len(), second_bytes: second.len() });
+    entries.push(BatchEntry { kind, first_bytes: first.len(), second_bytes: second.len() });
 }
 
-fn walk<'a>(arena: &'a [u8], entries: &'a [BatchEntry]) -> impl Iterator<Item = BatchWrite<'a>> {
+fn iter_writes<'a>(arena: &'a [u8], entries: &'a [BatchEntry]) -> impl Iterator<Item = BatchWrite<'a>> {
     entries.iter().scan(arena, |rest, entry| {
         let (first, tail) = rest.split_at_checked(entry.first_bytes)?;
         let (second, tail) = tail.split_at_checked(entry.second_bytes)?;
         *rest = tail;
-        Some(entry.what.of(first, second))
+        Some(entry.kind.with_parts(first, second))
     })
 }
 
 impl BatchOpKind {
-    fn of<'a>(self, first: &'a [u8], second: &'a [u8]) -> BatchWrite<'a> {
+    fn with_parts<'a>(self, first: &'a [u8], second: &'a [u8]) -> BatchWrite<'a> {
         match self {
             BatchOpKind::Put => BatchWrite::Put { key: first, value: second },
             BatchOpKind::Delete => BatchWrite::Delete { key: first },

@@ -28,20 +28,20 @@ pub struct CheckpointInfo {
 
 pub trait Checkpoints: Store + Sized {
     /// Saves everything committed so far. A checkpoint of the same name is replaced atomically.
-    fn keep(&self, name: &str, taken_ms: u64) -> impl Future<Output = Result<CheckpointInfo>> + Send;
+    fn create_checkpoint(&self, name: &str, taken_ms: u64) -> impl Future<Output = Result<CheckpointInfo>> + Send;
 
     /// All checkpoints, in the order of their names.
-    fn kept(&self) -> impl Future<Output = Result<Vec<CheckpointInfo>>> + Send;
+    fn list_checkpoints(&self) -> impl Future<Output = Result<Vec<CheckpointInfo>>> + Send;
 
     /// Returns true if there was one of this name.
-    fn forget(&self, name: &str) -> impl Future<Output = Result<bool>> + Send;
+    fn delete_checkpoint(&self, name: &str) -> impl Future<Output = Result<bool>> + Send;
 
     /// Opens a second store with the rows of the checkpoint; `None` if there is none of this name. The next start
     /// does not open it unless it was made current.
-    fn revive(&self, name: &str) -> impl Future<Output = Result<Option<Self>>> + Send;
+    fn open_checkpoint(&self, name: &str) -> impl Future<Output = Result<Option<Self>>> + Send;
 
     /// From now on the next start opens this store, with everything that was synced to it.
-    fn take_over(&self) -> impl Future<Output = Result<()>> + Send;
+    fn make_current(&self) -> impl Future<Output = Result<()>> + Send;
 
     /// Marks the store for deletion: its space is freed when its last user has closed it.
     fn retire(&self);

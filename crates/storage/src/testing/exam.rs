@@ -28,17 +28,17 @@ macro_rules! exam {
             $crate::exam!(@questions $open);
         }
     };
-    ($name:ident, lasting => $open:expr) => {
+    ($name:ident, durable => $open:expr) => {
         mod $name {
             use super::*;
             $crate::exam!(@questions $open);
             #[test]
-            fn what_was_acknowledged_is_there_after_reopening() {
+            fn acknowledged_commits_survive_reopening() {
                 $crate::testing::exam::reopen($open);
             }
             #[test]
-            fn the_store_that_took_over_last_is_found_again() {
-                $crate::testing::exam::found_again($open);
+            fn the_current_store_is_found_after_reopening() {
+                $crate::testing::exam::reopen_finds_current($open);
             }
         }
     };
@@ -49,33 +49,33 @@ macro_rules! exam {
             a_commit_with_a_failed_guard_does_nothing
             guards_see_the_store_before_the_batch
             keys_are_ordered_both_ways
-            chunks_equal_the_whole
+            chunks_add_up_to_the_whole_scan
             a_chunk_is_as_long_as_its_limit
             ranges_are_half_open
-            upside_down_ranges_are_empty
-            a_snapshot_stays
+            inverted_ranges_are_empty
+            a_snapshot_does_not_change
             delete_range_deletes_the_range
             odd_keys_and_values_survive
             drop_range_leaves_the_neighbours
-            ingested_rows_are_like_any_others
-            only_rows_in_order_are_ingested
-            a_visit_shows_what_a_scan_gives
-            a_large_batch_is_one
-            a_kept_state_comes_back_as_it_was
-            a_revived_store_is_another
-            a_name_is_kept_once_until_it_is_forgotten
+            ingested_rows_behave_like_committed_rows
+            ingest_rejects_unsorted_rows
+            a_visit_returns_the_rows_of_a_scan
+            a_large_batch_is_atomic
+            a_checkpoint_opens_as_it_was_taken
+            an_opened_checkpoint_is_a_separate_store
+            a_checkpoint_name_is_unique_and_can_be_deleted
         );
     };
     (@each $open:expr; $($question:ident)*) => {
         $(#[test]
         fn $question() {
-            $crate::testing::exam::sit($open, $crate::testing::exam::$question);
+            $crate::testing::exam::examine($open, $crate::testing::exam::$question);
         })*
     };
 }
 
 /// Runs one question on a new store.
-pub fn sit<S: Store>(open: impl Fn(&Path) -> S, question: impl AsyncFn(&S)) {
+pub fn examine<S: Store>(open: impl Fn(&Path) -> S, question: impl AsyncFn(&S)) {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let store = open(dir.path());
     block_on(question(&store));
@@ -155,7 +155,7 @@ pub async fn keys_are_ordered_both_ways<S: Store>(store: &S) {
     assert_eq!(forward, backward);
 }
 
-pub async fn chunks_equal_the_whole<S: Store>(store: &S) {
+pub async fn chunks_add_up_to_the_whole_scan<S: Store>(store: &S) {
     commit(store, |batch| (0..200u32).for_each(|n| batch.put(n.to_be_bytes(), n.to_le_bytes()))).await;
     let snapshot = store.snapshot().await.unwrap();
     let whole = scan(&snapshot, b"", END, Direction::Forward).await;
@@ -209,7 +209,7 @@ pub async fn ranges_are_half_open<S: Store>(store: &S) {
     assert_eq!((show(&last.pairs).as_str(), last.more), ("c=1 b\\0=1", true));
 }
 
-pub async fn upside_down_ranges_are_empty<S: Store>(store: &S) {
+pub async fn inverted_ranges_are_empty<S: Store>(store: &S) {
     commit(store, |batch| ["a", "b", "c"].iter().for_each(|key| batch.put(key, "1"))).await;
     let snapshot = store.snapshot().await.unwrap();
     for (from, to) in [("b", "b"), ("c", "a")] {
@@ -223,7 +223,7 @@ pub async fn upside_down_ranges_are_empty<S: Store>(store: &S) {
     check(store, "a=1 b=1 c=1").await;
 }
 
-pub async fn a_snapshot_stays<S: Store>(store: &S) {
+pub async fn a_snapshot_does_not_change<S: Store>(store: &S) {
     commit(store, |batch| ["a", "b", "c"].iter().for_each(|key| batch.put(key, "1"))).await;
     let before = store.snapshot().await.unwrap();
     commit(store, |batch| {
@@ -278,17 +278,17 @@ pub async fn drop_range_leaves_the_neighbours<S: Store>(store: &S) {
     }
 }
 
-pub async fn a_visit_shows_what_a_scan_gives<S: Store>(store: &S) {
+pub async fn a_visit_returns_the_rows_of_a_scan<S: Store>(store: &S) {
     commit(store, |batch| (0..3_000u32).for_each(|n| batch.put(n.to_be_bytes(), vec![7; n as usize % 900]))).await;
     let snapshot = store.snapshot().await.unwrap();
     commit(store, |batch| batch.delete(5u32.to_be_bytes())).await;
     let (from, to) = (3u32.to_be_bytes(), 2_900u32.to_be_bytes());
     let mut seen: Vec<Pair> = Vec::new();
-    let mut keep = |key: &[u8], value: &[u8]| {
+    let mut collect = |key: &[u8], value: &[u8]| {
         seen.push((Bytes::copy_from_slice(key), Bytes::copy_from_slice(value)));
         true
     };
-    assert!(!snapshot.visit(&from, &to, &mut keep).await.unwrap(), "the visitor never returned false");
+    assert!(!snapshot.visit(&from, &to, &mut collect).await.unwrap(), "the visitor never returned false");
     assert_eq!(seen, scan(&snapshot, &from, &to, Direction::Forward).await);
     let mut left = 7;
     let mut few = |_: &[u8], _: &[u8]| {
@@ -300,7 +300,7 @@ pub async fn a_visit_shows_what_a_scan_gives<S: Store>(store: &S) {
     assert!(!snapshot.visit(&to, &from, &mut |_, _| false).await.unwrap(), "an inverted range is empty");
 }
 
-pub async fn a_large_batch_is_one<S: Store>(store: &S) {
+pub async fn a_large_batch_is_atomic<S: Store>(store: &S) {
     commit(store, |batch| (0..5_000u32).for_each(|n| batch.put(n.to_be_bytes(), [1; 200]))).await;
     let before = store.snapshot().await.unwrap();
     commit(store, |batch| (0..5_000u32).for_each(|n| batch.put(n.to_be_bytes(), [2; 200]))).await;
@@ -310,7 +310,7 @@ pub async fn a_large_batch_is_one<S: Store>(store: &S) {
     assert!(values(all(store).await, 2));
 }
 
-pub async fn ingested_rows_are_like_any_others<S: Store>(store: &S) {
+pub async fn ingested_rows_behave_like_committed_rows<S: Store>(store: &S) {
     commit(store, |batch| {
         batch.put("a", "1");
         batch.put("z", "1");
@@ -333,7 +333,7 @@ pub async fn ingested_rows_are_like_any_others<S: Store>(store: &S) {
     check(store, "a=1 m2=again z=1").await;
 }
 
-pub async fn only_rows_in_order_are_ingested<S: Store>(store: &S) {
+pub async fn ingest_rejects_unsorted_rows<S: Store>(store: &S) {
     let mut twice = Batch::new();
     twice.put("a", "1");
     twice.put("a", "2");
@@ -422,83 +422,95 @@ fn show(pairs: &[Pair]) -> String {
     pairs.iter().map(show).collect::<Vec<_>>().join(" ")
 }
 
-pub async fn a_kept_state_comes_back_as_it_was<S: Checkpoints>(store: &S) {
+pub async fn a_checkpoint_opens_as_it_was_taken<S: Checkpoints>(store: &S) {
     write(store, &[("a", "1"), ("b", "1")]).await;
     store.drop_range(b"x", b"y").await.expect("drop the range");
-    let kept = store.keep("clean", 7).await.expect("create a checkpoint");
-    assert_eq!((kept.name.as_str(), kept.taken_ms, kept.bytes > 0), ("clean", 7, true));
+    let checkpoint = store.create_checkpoint("clean", 7).await.expect("create a checkpoint");
+    assert_eq!((checkpoint.name.as_str(), checkpoint.taken_ms, checkpoint.bytes > 0), ("clean", 7, true));
     for round in 0..3 {
         write(store, &[("a", "2"), ("c", "2")]).await;
         store.drop_range(b"b", b"bb").await.expect("drop the range");
-        let revived = store.revive("clean").await.expect("open the checkpoint").expect("a checkpoint of that name");
-        assert_eq!(everything(&revived).await, [("a", "1"), ("b", "1")].map(pair), "round {round}");
-        revived.retire();
+        let opened =
+            store.open_checkpoint("clean").await.expect("open the checkpoint").expect("a checkpoint of that name");
+        assert_eq!(everything(&opened).await, [("a", "1"), ("b", "1")].map(pair), "round {round}");
+        opened.retire();
     }
     assert_eq!(everything(store).await, [("a", "2"), ("c", "2")].map(pair));
-    assert!(store.revive("Clean").await.expect("look for the checkpoint").is_none());
+    assert!(store.open_checkpoint("Clean").await.expect("look for the checkpoint").is_none());
 }
 
 /// Both stores have their own rows; checkpoints belong to both.
-pub async fn a_revived_store_is_another<S: Checkpoints>(store: &S) {
+pub async fn an_opened_checkpoint_is_a_separate_store<S: Checkpoints>(store: &S) {
     write(store, &[("a", "1")]).await;
-    store.keep("one", 1).await.expect("create a checkpoint");
-    let revived = store.revive("one").await.expect("open the checkpoint").expect("a checkpoint of that name");
+    store.create_checkpoint("one", 1).await.expect("create a checkpoint");
+    let opened = store.open_checkpoint("one").await.expect("open the checkpoint").expect("a checkpoint of that name");
     write(store, &[("old", "1")]).await;
-    write(&revived, &[("new", "1")]).await;
+    write(&opened, &[("new", "1")]).await;
     let mut rows = Batch::new();
     rows.put("z", "1");
-    revived.ingest(&rows).await.expect("ingest rows");
+    opened.ingest(&rows).await.expect("ingest rows");
     store.ingest(&rows).await.expect("ingest rows");
-    revived.take_over().await.expect("make the store current");
+    opened.make_current().await.expect("make the store current");
     store.retire();
     assert_eq!(everything(store).await, [("a", "1"), ("old", "1"), ("z", "1")].map(pair));
-    revived.keep("two", 2).await.expect("create a checkpoint");
-    let again = revived.revive("two").await.expect("open the checkpoint").expect("a checkpoint of that name");
+    opened.create_checkpoint("two", 2).await.expect("create a checkpoint");
+    let again = opened.open_checkpoint("two").await.expect("open the checkpoint").expect("a checkpoint of that name");
     assert_eq!(everything(&again).await, [("a", "1"), ("new", "1"), ("z", "1")].map(pair));
-    let names: Vec<String> = again.kept().await.expect("list the checkpoints").into_iter().map(|kept| kept.name).collect();
+    let names: Vec<String> = again
+        .list_checkpoints()
+        .await
+        .expect("list the checkpoints")
+        .into_iter()
+        .map(|checkpoint| checkpoint.name)
+        .collect();
     assert_eq!(names, ["one", "two"]);
 }
 
-pub async fn a_name_is_kept_once_until_it_is_forgotten<S: Checkpoints>(store: &S) {
+pub async fn a_checkpoint_name_is_unique_and_can_be_deleted<S: Checkpoints>(store: &S) {
     for (round, name) in ["b/../é\n ", "a", "b/../é\n "].into_iter().enumerate() {
         write(store, &[("round", ["0", "1", "2"][round])]).await;
-        store.keep(name, round as u64).await.expect("create a checkpoint");
+        store.create_checkpoint(name, round as u64).await.expect("create a checkpoint");
     }
-    let kept = store.kept().await.expect("list the checkpoints");
+    let checkpoints = store.list_checkpoints().await.expect("list the checkpoints");
     assert_eq!(
-        kept.iter().map(|kept| (kept.name.as_str(), kept.taken_ms)).collect::<Vec<_>>(),
+        checkpoints.iter().map(|checkpoint| (checkpoint.name.as_str(), checkpoint.taken_ms)).collect::<Vec<_>>(),
         [("a", 1), ("b/../é\n ", 2)]
     );
-    let revived = store.revive("b/../é\n ").await.expect("open the checkpoint").expect("a checkpoint of that name");
-    assert_eq!(everything(&revived).await, [("round", "2")].map(pair));
-    assert!(store.forget("a").await.expect("delete the checkpoint") && !store.forget("a").await.expect("delete the checkpoint"));
-    assert_eq!(store.kept().await.expect("list the checkpoints").len(), 1);
-    assert!(store.revive("a").await.expect("look for the checkpoint").is_none());
+    let opened =
+        store.open_checkpoint("b/../é\n ").await.expect("open the checkpoint").expect("a checkpoint of that name");
+    assert_eq!(everything(&opened).await, [("round", "2")].map(pair));
+    assert!(
+        store.delete_checkpoint("a").await.expect("delete the checkpoint")
+            && !store.delete_checkpoint("a").await.expect("delete the checkpoint")
+    );
+    assert_eq!(store.list_checkpoints().await.expect("list the checkpoints").len(), 1);
+    assert!(store.open_checkpoint("a").await.expect("look for the checkpoint").is_none());
 }
 
 /// Opening the directory again finds the current store, complete, and every checkpoint.
-pub fn found_again<S: Checkpoints>(open: impl Fn(&Path) -> S) {
+pub fn reopen_finds_current<S: Checkpoints>(open: impl Fn(&Path) -> S) {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let store = open(dir.path());
     block_on(async {
         write(&store, &[("a", "1")]).await;
-        store.keep("one", 1).await.expect("create a checkpoint");
+        store.create_checkpoint("one", 1).await.expect("create a checkpoint");
         write(&store, &[("a", "2")]).await;
-        drop(store.revive("one").await.expect("open the checkpoint"));
+        drop(store.open_checkpoint("one").await.expect("open the checkpoint"));
     });
     drop(store);
     let store = open(dir.path());
     assert_eq!(block_on(everything(&store)), [("a", "2")].map(pair), "no other store was made current");
-    let revived = block_on(async {
-        let revived = store.revive("one").await.expect("open the checkpoint").expect("a checkpoint of that name");
-        write(&revived, &[("b", "3")]).await;
-        revived.take_over().await.expect("make the store current");
-        revived
+    let opened = block_on(async {
+        let opened =
+            store.open_checkpoint("one").await.expect("open the checkpoint").expect("a checkpoint of that name");
+        write(&opened, &[("b", "3")]).await;
+        opened.make_current().await.expect("make the store current");
+        opened
     });
-    drop((store, revived));
+    drop((store, opened));
     let store = open(dir.path());
     assert_eq!(block_on(everything(&store)), [("a", "1"), ("b", "3")].map(pair));
-    assert_eq!(block_on(store.kept()).expect("list the checkpoints").len(), 1);
+    assert_eq!(block_on(store.list_checkpoints()).expect("list the checkpoints").len(), 1);
 }
 
 async fn write(store: &impl Store, rows: &[(&str, &str)]) {

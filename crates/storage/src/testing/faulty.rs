@@ -20,18 +20,18 @@ pub enum FaultPoint {
     /// A commit that fails and is not applied.
     Commit,
     /// A commit that is applied although it is reported as failed.
-    CommitKept,
+    CommitApplied,
     Sync,
     /// An ingest that fails and is not applied; writes continue.
     Ingest,
     /// A store that cannot be made current; the former one stays current.
-    TakeOver,
+    MakeCurrent,
 }
 
 /// The planned failures, shared by all clones.
 #[derive(Clone, Debug, Default)]
 pub struct FaultPlan {
-    plan: Arc<Mutex<FaultSchedule>>,
+    schedule: Arc<Mutex<FaultSchedule>>,
 }
 
 #[derive(Debug, Default)]
@@ -42,39 +42,39 @@ struct FaultSchedule {
 
 impl FaultPlan {
     /// Makes one call fail, after `after` calls of its kind have succeeded: 0 is the next one.
-    pub fn fail(&self, call: FaultPoint, then: usize) {
-        self.plan.lock().failures.push((call, then));
+    pub fn fail(&self, point: FaultPoint, after: usize) {
+        self.schedule.lock().failures.push((point, after));
     }
 
     /// Removes all planned failures and accepts writes again.
     pub fn restart(&self) {
-        *self.plan.lock() = FaultSchedule::default();
+        *self.schedule.lock() = FaultSchedule::default();
     }
 
     /// Counts one call; returns true if it must fail.
-    fn strikes(&self, call: FaultPoint) -> bool {
-        let failures = &mut self.plan.lock().failures;
-        let struck = failures.iter().position(|planned| *planned == (call, 0));
-        match struck {
+    fn should_fail(&self, point: FaultPoint) -> bool {
+        let failures = &mut self.schedule.lock().failures;
+        let due = failures.iter().position(|planned| *planned == (point, 0));
+        match due {
             Some(at) => drop(failures.remove(at)),
-            None => failures.iter_mut().filter(|(of, _)| *of == call).for_each(|(_, then)| *then -= 1),
+            None => failures.iter_mut().filter(|(of, _)| *of == point).for_each(|(_, after)| *after -= 1),
         }
-        struck.is_some()
+        due.is_some()
     }
 
-    fn read(&self) -> Result<()> {
-        if self.strikes(FaultPoint::Read) { Err(Error::internal("a read failed, as scripted")) } else { Ok(()) }
+    fn check_read(&self) -> Result<()> {
+        if self.should_fail(FaultPoint::Read) { Err(Error::internal("a read failed, as scripted")) } else { Ok(()) }
     }
 
-    fn write(&self, call: FaultPoint) -> Result<()> {
-        if self.strikes(call) {
-            self.plan.lock().poisoned = true;
+    fn check_write(&self, point: FaultPoint) -> Result<()> {
+        if self.should_fail(point) {
+            self.schedule.lock().poisoned = true;
         }
-        self.healthy()
+        self.check_healthy()
     }
 
-    fn healthy(&self) -> Result<()> {
-        match self.plan.lock().poisoned {
+    fn check_healthy(&self) -> Result<()> {
+        match self.schedule.lock().poisoned {
             true => Err(Error::unavailable("a write failed, as scripted; restart")),
             false => Ok(()),
         }
@@ -83,17 +83,17 @@ impl FaultPlan {
 
 pub struct Faulty<S> {
     store: S,
-    script: FaultPlan,
+    faults: FaultPlan,
 }
 
 pub struct FaultySnapshot<S> {
     snapshot: S,
-    script: FaultPlan,
+    faults: FaultPlan,
 }
 
 impl<S: Store> Faulty<S> {
-    pub fn new(store: S, script: FaultPlan) -> Self {
-        Faulty { store, script }
+    pub fn new(store: S, faults: FaultPlan) -> Self {
+        Faulty { store, faults }
     }
 }
 
@@ -101,42 +101,42 @@ impl<S: Store> Store for Faulty<S> {
     type Snapshot = FaultySnapshot<S::Snapshot>;
 
     async fn get(&self, key: &[u8]) -> Result<Option<Bytes>> {
-        self.script.read()?;
+        self.faults.check_read()?;
         self.store.get(key).await
     }
 
     async fn get_many(&self, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>> {
-        self.script.read()?;
+        self.faults.check_read()?;
         self.store.get_many(keys).await
     }
 
     async fn snapshot(&self) -> Result<Self::Snapshot> {
-        Ok(FaultySnapshot { snapshot: self.store.snapshot().await?, script: self.script.clone() })
+        Ok(FaultySnapshot { snapshot: self.store.snapshot().await?, faults: self.faults.clone() })
     }
 
     async fn commit(&self, batch: &Batch, durability: Durability) -> Result<()> {
-        self.script.healthy()?;
-        self.script.write(FaultPoint::Commit)?;
+        self.faults.check_healthy()?;
+        self.faults.check_write(FaultPoint::Commit)?;
         self.store.commit(batch, durability).await?;
-        self.script.write(FaultPoint::CommitKept)
+        self.faults.check_write(FaultPoint::CommitApplied)
     }
 
     async fn sync(&self) -> Result<()> {
-        self.script.healthy()?;
-        self.script.write(FaultPoint::Sync)?;
+        self.faults.check_healthy()?;
+        self.faults.check_write(FaultPoint::Sync)?;
         self.store.sync().await
     }
 
     async fn ingest(&self, rows: &Batch) -> Result<()> {
-        self.script.healthy()?;
-        if self.script.strikes(FaultPoint::Ingest) {
+        self.faults.check_healthy()?;
+        if self.faults.should_fail(FaultPoint::Ingest) {
             return Err(Error::unavailable("an ingest failed, as scripted"));
         }
         self.store.ingest(rows).await
     }
 
     async fn drop_range(&self, from: &[u8], to: &[u8]) -> Result<()> {
-        self.script.healthy()?;
+        self.faults.check_healthy()?;
         self.store.drop_range(from, to).await
     }
 
@@ -146,29 +146,29 @@ impl<S: Store> Store for Faulty<S> {
 }
 
 impl<S: Checkpoints> Checkpoints for Faulty<S> {
-    async fn keep(&self, name: &str, taken_ms: u64) -> Result<CheckpointInfo> {
-        self.script.healthy()?;
-        self.store.keep(name, taken_ms).await
+    async fn create_checkpoint(&self, name: &str, taken_ms: u64) -> Result<CheckpointInfo> {
+        self.faults.check_healthy()?;
+        self.store.create_checkpoint(name, taken_ms).await
     }
 
-    async fn kept(&self) -> Result<Vec<CheckpointInfo>> {
-        self.store.kept().await
+    async fn list_checkpoints(&self) -> Result<Vec<CheckpointInfo>> {
+        self.store.list_checkpoints().await
     }
 
-    async fn forget(&self, name: &str) -> Result<bool> {
-        self.store.forget(name).await
+    async fn delete_checkpoint(&self, name: &str) -> Result<bool> {
+        self.store.delete_checkpoint(name).await
     }
 
-    async fn revive(&self, name: &str) -> Result<Option<Self>> {
-        self.script.read()?;
-        let revived = self.store.revive(name).await?;
-        Ok(revived.map(|store| Faulty { store, script: self.script.clone() }))
+    async fn open_checkpoint(&self, name: &str) -> Result<Option<Self>> {
+        self.faults.check_read()?;
+        let opened = self.store.open_checkpoint(name).await?;
+        Ok(opened.map(|store| Faulty { store, faults: self.faults.clone() }))
     }
 
-    async fn take_over(&self) -> Result<()> {
-        match self.script.strikes(FaultPoint::TakeOver) {
+    async fn make_current(&self) -> Result<()> {
+        match self.faults.should_fail(FaultPoint::MakeCurrent) {
             true => Err(Error::unavailable("a revived store did not take over, as scripted")),
-            false => self.store.take_over().await,
+            false => self.store.make_current().await,
         }
     }
 
@@ -179,12 +179,12 @@ impl<S: Checkpoints> Checkpoints for Faulty<S> {
 
 impl<S: Snapshot> Snapshot for FaultySnapshot<S> {
     async fn get_many(&self, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>> {
-        self.script.read()?;
+        self.faults.check_read()?;
         self.snapshot.get_many(keys).await
     }
 
     async fn scan(&self, from: &[u8], to: &[u8], direction: Direction, limit: Limit) -> Result<Chunk> {
-        self.script.read()?;
+        self.faults.check_read()?;
         self.snapshot.scan(from, to, direction, limit).await
     }
 }

@@ -51,25 +51,30 @@ impl<A: Store, B: Store> Store for Mirror<A, B> {
 }
 
 impl<A: Checkpoints, B: Checkpoints> Checkpoints for Mirror<A, B> {
-    async fn keep(&self, name: &str, taken_ms: u64) -> Result<CheckpointInfo> {
-        self.1.keep(name, taken_ms).await?;
-        self.0.keep(name, taken_ms).await
+    async fn create_checkpoint(&self, name: &str, taken_ms: u64) -> Result<CheckpointInfo> {
+        self.1.create_checkpoint(name, taken_ms).await?;
+        self.0.create_checkpoint(name, taken_ms).await
     }
 
-    async fn kept(&self) -> Result<Vec<CheckpointInfo>> {
-        self.0.kept().await
+    async fn list_checkpoints(&self) -> Result<Vec<CheckpointInfo>> {
+        self.0.list_checkpoints().await
     }
 
-    async fn forget(&self, name: &str) -> Result<bool> {
-        same("forget", self.0.forget(name).await, self.1.forget(name).await)
+    async fn delete_checkpoint(&self, name: &str) -> Result<bool> {
+        same("delete_checkpoint", self.0.delete_checkpoint(name).await, self.1.delete_checkpoint(name).await)
     }
 
-    async fn revive(&self, name: &str) -> Result<Option<Self>> {
-        Ok(self.0.revive(name).await?.zip(self.1.revive(name).await?).map(|(left, right)| Mirror(left, right)))
+    async fn open_checkpoint(&self, name: &str) -> Result<Option<Self>> {
+        Ok(self
+            .0
+            .open_checkpoint(name)
+            .await?
+            .zip(self.1.open_checkpoint(name).await?)
+            .map(|(left, right)| Mirror(left, right)))
     }
 
-    async fn take_over(&self) -> Result<()> {
-        same("take_over", self.0.take_over().await, self.1.take_over().await)
+    async fn make_current(&self) -> Result<()> {
+        same("make_current", self.0.make_current().await, self.1.make_current().await)
     }
 
     fn retire(&self) {

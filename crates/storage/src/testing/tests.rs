@@ -7,7 +7,7 @@ use super::*;
 use crate::store::{Batch, Durability, Store};
 use crate::{AnyStore, Memory};
 
-crate::exam!(faulty_but_calm => |_| Faulty::new(Memory::new(), FaultPlan::default()));
+crate::exam!(faulty_without_faults => |_| Faulty::new(Memory::new(), FaultPlan::default()));
 crate::exam!(any => |_| AnyStore::from(Memory::new()));
 
 fn batch(key: &'static str) -> Batch {
@@ -17,23 +17,23 @@ fn batch(key: &'static str) -> Batch {
 }
 
 #[test]
-fn faulty_fails_on_cue_and_stays_down() {
-    let script = FaultPlan::default();
-    let store = Faulty::new(Memory::new(), script.clone());
+fn faulty_fails_as_planned_and_rejects_writes_until_restart() {
+    let faults = FaultPlan::default();
+    let store = Faulty::new(Memory::new(), faults.clone());
     let commit = |key| block_on(store.commit(&batch(key), Durability::Synced)).map_err(|error| error.kind);
-    script.fail(FaultPoint::Commit, 1);
+    faults.fail(FaultPoint::Commit, 1);
     assert_eq!(commit("a"), Ok(()));
     assert_eq!(commit("b"), Err(Kind::Unavailable));
     assert_eq!(commit("c"), Err(Kind::Unavailable));
     assert_eq!(block_on(store.get(b"a")).unwrap(), Some("1".into()));
     assert_eq!(block_on(store.get(b"b")).unwrap(), None);
-    script.restart();
-    script.fail(FaultPoint::CommitKept, 0);
+    faults.restart();
+    faults.fail(FaultPoint::CommitApplied, 0);
     assert_eq!(commit("d"), Err(Kind::Unavailable));
     assert_eq!(block_on(store.get(b"d")).unwrap(), Some("1".into()));
-    script.restart();
-    script.fail(FaultPoint::Read, 0);
-    script.fail(FaultPoint::Sync, 0);
+    faults.restart();
+    faults.fail(FaultPoint::Read, 0);
+    faults.fail(FaultPoint::Sync, 0);
     assert_eq!(block_on(store.get(b"a")).unwrap_err().kind, Kind::Internal);
     assert_eq!(block_on(store.get(b"a")).unwrap(), Some(Bytes::from("1")));
     assert_eq!(block_on(store.sync()).unwrap_err().kind, Kind::Unavailable);
@@ -41,7 +41,7 @@ fn faulty_fails_on_cue_and_stays_down() {
 
 #[test]
 #[should_panic(expected = "disagree on what get gives")]
-fn a_mirror_notices() {
+fn a_mirror_panics_when_its_stores_disagree() {
     let mirror = Mirror(Memory::new(), Memory::new());
     block_on(mirror.1.commit(&batch("a"), Durability::Written)).unwrap();
     let _ = block_on(mirror.get(b"a"));

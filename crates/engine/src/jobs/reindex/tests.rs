@@ -118,7 +118,7 @@ async fn writes_succeed_during_policy_changes_and_the_rows_converge() {
 
 #[tokio::test]
 async fn reindexing_resumes_after_a_crash_at_any_commit() {
-    for (step, call) in (0..14).zip([FaultPoint::Commit, FaultPoint::CommitKept].into_iter().cycle()) {
+    for (step, call) in (0..14).zip([FaultPoint::Commit, FaultPoint::CommitApplied].into_iter().cycle()) {
         let script = FaultPlan::default();
         let engine = open(AnyStore::Faulty(Faulty::new(Memory::new(), script.clone())), LIMITS).await;
         engine.catalog.create_database("db", crate::ThroughputRequest::Unspecified).await.unwrap();

@@ -329,7 +329,7 @@ async fn restarted(engine: Arc<Engine>, script: &FaultPlan) -> Arc<Engine> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn a_crash_at_any_commit_loses_nothing() {
-    for (at, call) in (0..16).zip([FaultPoint::Commit, FaultPoint::CommitKept].into_iter().cycle()) {
+    for (at, call) in (0..16).zip([FaultPoint::Commit, FaultPoint::CommitApplied].into_iter().cycle()) {
         let script = FaultPlan::default();
         let engine = open(AnyStore::Faulty(Faulty::new(Memory::new(), script.clone())), ONE).await;
         prepare(&engine).await;

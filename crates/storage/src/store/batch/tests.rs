@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn two() -> Batch {
+fn put_delete_expect() -> Batch {
     let mut batch = Batch::new();
     batch.put("a", "1");
     batch.delete("b");
@@ -12,7 +12,7 @@ fn two() -> Batch {
 
 #[test]
 fn ops_come_back_in_order() {
-    let mut batch = two();
+    let mut batch = put_delete_expect();
     batch.delete_range("c", "d");
     batch.put("", "");
     let ops: Vec<BatchWrite> = batch.ops().collect();
@@ -30,8 +30,8 @@ fn ops_come_back_in_order() {
 }
 
 #[test]
-fn guards_are_apart_and_tell_none_from_empty() {
-    let mut batch = two();
+fn guards_are_separate_and_distinguish_none_from_empty() {
+    let mut batch = put_delete_expect();
     batch.expect("free", None);
     batch.expect("empty", Some(Bytes::new()));
     let guards: Vec<BatchWrite> = batch.guards().collect();
@@ -46,10 +46,10 @@ fn guards_are_apart_and_tell_none_from_empty() {
 }
 
 #[test]
-fn append_takes_everything() {
+fn append_moves_changes_and_guards() {
     let mut group = Batch::new();
     for _ in 0..3 {
-        let mut one = two();
+        let mut one = put_delete_expect();
         group.append(&mut one);
         assert!(one.is_empty());
     }
@@ -62,7 +62,7 @@ fn append_takes_everything() {
 }
 
 #[test]
-fn a_lone_guard_is_not_nothing() {
+fn a_batch_with_only_a_guard_is_not_empty() {
     let mut batch = Batch::new();
     batch.expect("epoch", Some("4".into()));
     assert!(!batch.is_empty());

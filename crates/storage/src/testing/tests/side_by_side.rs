@@ -53,7 +53,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         8 => (vec(change(), 0..6), durability).prop_map(|(changes, durability)| Step::Commit(changes, durability)),
         3 => vec(key(), 0..4).prop_map(Step::Get),
-        6 => (key(), key(), direction, limit).prop_map(|(from, to, way, limit)| Step::Scan(from, to, way, limit)),
+        6 => (key(), key(), direction, limit).prop_map(|(from, to, direction, limit)| Step::Scan(from, to, direction, limit)),
         2 => Just(Step::TakeSnapshot),
         1 => (key(), key()).prop_map(|(from, to)| Step::Drop(from, to)),
     ]
@@ -73,7 +73,7 @@ fn batch(changes: Vec<Change>) -> Batch {
 }
 
 /// `Mirror` compares every result; a failed guard is a result, too.
-async fn play(steps: Vec<Step>, store: Mirror<Memory, RocksStore>) {
+async fn run_steps(steps: Vec<Step>, store: Mirror<Memory, RocksStore>) {
     let mut snapshot = store.snapshot().await.unwrap();
     for step in steps {
         match step {
@@ -87,7 +87,7 @@ async fn play(steps: Vec<Step>, store: Mirror<Memory, RocksStore>) {
                 }
                 snapshot.get_many(&keys).await.unwrap();
             }
-            Step::Scan(from, to, way, limit) => drop(snapshot.scan(&from, &to, way, limit).await.unwrap()),
+            Step::Scan(from, to, direction, limit) => drop(snapshot.scan(&from, &to, direction, limit).await.unwrap()),
             Step::TakeSnapshot => snapshot = store.snapshot().await.unwrap(),
             // A snapshot need not survive this, so a new one is taken.
             Step::Drop(from, to) => {
@@ -104,9 +104,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn memory_and_embedded_agree(steps in vec(step(), 1..60)) {
+    fn memory_and_rocksdb_agree(steps in vec(step(), 1..60)) {
         let dir = tempfile::tempdir().unwrap();
-        let embedded = RocksStore::open(dir.path(), RocksOptions::default()).unwrap();
-        block_on(play(steps, Mirror(Memory::new(), embedded)));
+        let rocksdb = RocksStore::open(dir.path(), RocksOptions::default()).unwrap();
+        block_on(run_steps(steps, Mirror(Memory::new(), rocksdb)));
     }
 }

@@ -12,9 +12,9 @@ use crate::store::Snapshot;
 enum Step {
     Put(u64, u8),
     Delete(u64),
-    Take,
+    TakeSnapshot,
     /// Through a snapshot, or the current rows.
-    Look(Option<prop::sample::Index>),
+    Read(Option<prop::sample::Index>),
 }
 
 /// Some of the keys share a stripe.
@@ -25,8 +25,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         3 => (docnum(), any::<u8>()).prop_map(|(docnum, value)| Step::Put(docnum, value)),
         1 => docnum().prop_map(Step::Delete),
-        1 => Just(Step::Take),
-        4 => any::<Option<prop::sample::Index>>().prop_map(Step::Look),
+        1 => Just(Step::TakeSnapshot),
+        4 => any::<Option<prop::sample::Index>>().prop_map(Step::Read),
     ];
     prop::collection::vec(step, 1..60)
 }
@@ -35,7 +35,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_look_shows_its_moment(steps in steps()) {
+    fn every_read_matches_its_snapshot(steps in steps()) {
         let dir = tempfile::tempdir().unwrap();
         let store = open(dir.path());
         let mut now: BTreeMap<u64, u8> = BTreeMap::new();
@@ -51,20 +51,20 @@ proptest! {
                     now.remove(&docnum);
                     batch.delete(keyspace::doc(7, docnum));
                 }
-                Step::Take => taken.push((block_on(store.snapshot()).unwrap(), now.clone())),
-                Step::Look(Some(at)) if !taken.is_empty() => {
+                Step::TakeSnapshot => taken.push((block_on(store.snapshot()).unwrap(), now.clone())),
+                Step::Read(Some(at)) if !taken.is_empty() => {
                     let (snapshot, then) = at.get(&taken);
-                    prop_assert_eq!(&shown(snapshot), then);
-                    prop_assert_eq!(&gotten_then(snapshot), then);
+                    prop_assert_eq!(&visited_rows(snapshot), then);
+                    prop_assert_eq!(&rows_in_snapshot(snapshot), then);
                 }
-                Step::Look(_) => prop_assert_eq!(&gotten(&store), &now),
+                Step::Read(_) => prop_assert_eq!(&current_rows(&store), &now),
             }
             block_on(store.commit(&batch, Durability::Written)).unwrap();
         }
     }
 }
 
-fn shown(snapshot: &RocksSnapshot) -> BTreeMap<u64, u8> {
+fn visited_rows(snapshot: &RocksSnapshot) -> BTreeMap<u64, u8> {
     let keys = DOCNUMS.map(|docnum| keyspace::doc(7, docnum));
     let (mut rows, mut docnums) = (BTreeMap::new(), DOCNUMS.into_iter());
     let mut visit = |value: Option<&[u8]>| {
@@ -77,12 +77,12 @@ fn shown(snapshot: &RocksSnapshot) -> BTreeMap<u64, u8> {
     rows
 }
 
-fn gotten_then(snapshot: &RocksSnapshot) -> BTreeMap<u64, u8> {
+fn rows_in_snapshot(snapshot: &RocksSnapshot) -> BTreeMap<u64, u8> {
     let get = |docnum| block_on(snapshot.get_many(&[keyspace::doc(7, docnum)])).unwrap().pop().flatten();
     DOCNUMS.into_iter().filter_map(|docnum| Some((docnum, *get(docnum)?.first()?))).collect()
 }
 
-fn gotten(store: &RocksStore) -> BTreeMap<u64, u8> {
+fn current_rows(store: &RocksStore) -> BTreeMap<u64, u8> {
     let get = |docnum| block_on(store.get(&keyspace::doc(7, docnum))).unwrap();
     DOCNUMS.into_iter().filter_map(|docnum| Some((docnum, *get(docnum)?.first()?))).collect()
 }
