@@ -1,5 +1,5 @@
-//! Files of roles, key sets and tokens: any bytes are read or refused. A token is also put together of a good header and any claims,
-//! which chance would not find.
+//! Role files, key sets and bearer tokens: arbitrary bytes are parsed or rejected. The input is also used as the claims
+//! of a token with a valid header, which random input would not reach.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Bodies of requests in every form they may have: any bytes are operations or an error. Rows are also put into a stream whose
-//! checksums are right, which chance would not find.
+//! Request bodies in every format: arbitrary bytes are operations or an error. The input is also written as rows of a
+//! stream with valid checksums, which random input would not reach.
 
 #![no_main]
 

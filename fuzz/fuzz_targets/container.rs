@@ -1,4 +1,4 @@
-//! A container's definition: what was accepted once is accepted as we give it back, unchanged.
+//! Container definitions: an accepted definition, written as JSON, is accepted again and unchanged.
 
 #![no_main]
 
@@ -9,7 +9,7 @@ use pleiad_model::policy::ContainerDefinition;
 fuzz_target!(|text: &[u8]| {
     let Ok(body) = json::parse(text) else { return };
     if let Ok(definition) = ContainerDefinition::create(&body) {
-        let again = ContainerDefinition::create(&definition.to_object().into()).expect("what we gave back is valid");
+        let again = ContainerDefinition::create(&definition.to_object().into()).expect("a written definition is valid");
         assert_eq!(again, definition);
     }
 });

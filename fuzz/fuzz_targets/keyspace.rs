@@ -1,4 +1,4 @@
-//! Keys from a damaged store are refused, never misread past their end.
+//! Keys of a damaged store are rejected and never read past their end.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! A partition key header, an effective key and a resource id: read as a value, or refused.
+//! Partition key headers, effective keys and resource IDs: parsed as a value, or rejected.
 
 #![no_main]
 
@@ -8,10 +8,10 @@ use pleiad_model::resource_id::ResourceId;
 
 fuzz_target!(|text: &str| {
     if let Ok(key) = PartitionKey::parse(text) {
-        assert_eq!(PartitionKey::parse(&key.to_json()).expect("what we wrote is a key"), key);
+        assert_eq!(PartitionKey::parse(&key.to_json()).expect("a written key is a key"), key);
     }
     if let Ok(key) = EffectiveKey::parse(text) {
-        assert_eq!(EffectiveKey::parse(&key.to_string()).expect("what we wrote is a key"), key);
+        assert_eq!(EffectiveKey::parse(&key.to_string()).expect("a written key is a key"), key);
     }
     let _ = ResourceId::parse(text);
 });

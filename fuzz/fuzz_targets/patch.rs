@@ -1,4 +1,4 @@
-//! A patch and an item, both by chance: whatever is applied leaves an item that can be written and read again.
+//! A random patch on a random item: if it applies, the result can be written and parsed again.
 
 #![no_main]
 
@@ -11,6 +11,6 @@ fuzz_target!(|texts: (&[u8], &[u8])| {
     if let Ok(patch) = Patch::parse(&body)
         && patch.apply(&mut item).is_ok()
     {
-        json::parse(json::to_string(&item).as_bytes()).expect("what a patch leaves can be read");
+        json::parse(json::to_string(&item).as_bytes()).expect("a patched item can be parsed");
     }
 });

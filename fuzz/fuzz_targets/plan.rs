@@ -1,4 +1,4 @@
-//! A filter and the condition that an index is asked for: no item that passes the first misses the second.
+//! A filter and its index predicate: every item that passes the filter also matches the index predicate.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Script text and arguments: whatever they are, a call ends with a value or an error, in time, and the next call is not
-//! the worse for it.
+//! Script text and arguments: every call ends with a value or an error within its time limit, and does not affect the
+//! next call.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! GeoJSON is a shape or an error; a search around one shape reads a cell of every shape that is near.
+//! GeoJSON is a shape or an error; a search around a shape reads a cell of every near shape.
 
 #![no_main]
 
@@ -13,5 +13,5 @@ fuzz_target!(|bytes: &[u8]| {
         let _ = Geometry::parse(&value, Geospatial::Geography).map(|shape| shape.area());
         let _ = Geometry::parse(&value, Geospatial::Geometry).map(|shape| shape.area());
     }
-    exam::a_search_finds_what_is_near(&mut Choices::of_bytes(bytes));
+    exam::spatial_search_finds_near_shapes(&mut Choices::of_bytes(bytes));
 });

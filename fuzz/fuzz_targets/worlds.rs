@@ -1,4 +1,5 @@
-//! Documents, indexing policies, partitions and queries: whatever way the planner goes, the rows are those of a scan.
+//! Documents, indexing policies, partitions and queries: whatever plan the planner chooses, the rows are those of a
+//! full scan.
 
 #![no_main]
 

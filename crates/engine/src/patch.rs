@@ -94,7 +94,7 @@ impl<'p> PreparedPatch<'p> {
         let Some(query) = &self.condition else { return Ok(true) };
         let Container { rid, computed, definition, .. } = &*at.container;
         let item = StoredItem { container: *rid, record: old.view(), computed: &computed.queried };
-        query.finds(&item, definition.geospatial, env)
+        query.matches(&item, definition.geospatial, env)
     }
 }
 

@@ -82,7 +82,7 @@ fn plan(rule: &VectorRule) -> Option<AnnConfig> {
         VectorIndexType::QuantizedFlat => None,
         VectorIndexType::DiskAnn => Some(list),
     };
-    Some(AnnConfig { dimensions: rule.kind.dimensions, function: rule.function, list })
+    Some(AnnConfig { dimensions: rule.kind.dimensions, function: rule.function, search_list_size: list })
 }
 
 impl Partition {

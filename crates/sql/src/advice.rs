@@ -26,13 +26,13 @@ use crate::parse::ast::{BinaryOp, Expr, ExprKind, Select};
 /// The codes of the rules that match, sorted, without duplicates.
 pub fn advice(select: &Select) -> Vec<&'static str> {
     let mut rules = BTreeSet::new();
-    look_at_block(select, false, &mut rules);
+    check_block(select, false, &mut rules);
     rules.into_iter().collect()
 }
 
 type AdviceCodes = BTreeSet<&'static str>;
 
-fn look_at_block(select: &Select, in_filter: bool, rules: &mut AdviceCodes) {
+fn check_block(select: &Select, in_filter: bool, rules: &mut AdviceCodes) {
     if select.distinct && select.from.len() > 1 {
         rules.insert("QA1001");
     }
@@ -40,23 +40,23 @@ fn look_at_block(select: &Select, in_filter: bool, rules: &mut AdviceCodes) {
         rules.insert("QA1005");
     }
     let filter = select.filter.as_ref().map(std::ptr::from_ref);
-    let looked: Result<(), Infallible> = select.each_scalar(&mut |scalar| {
-        look_at(scalar, in_filter || filter == Some(std::ptr::from_ref(scalar)), rules);
+    let visited: Result<(), Infallible> = select.each_scalar(&mut |scalar| {
+        check_scalar(scalar, in_filter || filter == Some(std::ptr::from_ref(scalar)), rules);
         Ok(())
     });
-    let Ok(()) = looked;
+    let Ok(()) = visited;
 }
 
-fn look_at(expr: &Expr, in_filter: bool, rules: &mut AdviceCodes) {
+fn check_scalar(expr: &Expr, in_filter: bool, rules: &mut AdviceCodes) {
     rules.extend(rule_of(expr, in_filter));
     if let ExprKind::Subquery { select, .. } = &expr.kind {
-        return look_at_block(select, in_filter, rules);
+        return check_block(select, in_filter, rules);
     }
-    let looked: Result<(), Infallible> = expr.each_child(&mut |child| {
-        look_at(child, in_filter, rules);
+    let visited: Result<(), Infallible> = expr.each_child(&mut |child| {
+        check_scalar(child, in_filter, rules);
         Ok(())
     });
-    let Ok(()) = looked;
+    let Ok(()) = visited;
 }
 
 fn rule_of(expr: &Expr, in_filter: bool) -> Option<&'static str> {
@@ -77,17 +77,17 @@ fn rule_of(expr: &Expr, in_filter: bool) -> Option<&'static str> {
         ExprKind::Binary { first, rest } => {
             let compares = rest.iter().any(|(op, _)| BinaryOp::is_comparison(*op));
             let mut operands = std::iter::once(&**first).chain(rest.iter().map(|(_, operand)| operand));
-            (compares && operands.any(is_cased)).then_some("QA1006")
+            (compares && operands.any(changes_case)).then_some("QA1006")
         }
         ExprKind::In { operand, .. } | ExprKind::Between { operand, .. } | ExprKind::Like { operand, .. } => {
-            is_cased(operand).then_some("QA1006")
+            changes_case(operand).then_some("QA1006")
         }
         _ => None,
     }
 }
 
 /// `UPPER` or `LOWER` of anything but a constant or a parameter.
-fn is_cased(expr: &Expr) -> bool {
+fn changes_case(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Call { function, arguments } => {
             let cases = ["UPPER", "LOWER"].iter().any(|name| function.eq_ignore_ascii_case(name));
@@ -108,17 +108,17 @@ fn is_path(expr: &Expr) -> bool {
 
 /// Whether the expression could be a computed property, which must be deterministic.
 fn is_deterministic(expr: &Expr) -> bool {
-    fn look(expr: &Expr) -> Result<(), ()> {
+    fn visit(expr: &Expr) -> Result<(), ()> {
         match &expr.kind {
             ExprKind::UserCall { .. } | ExprKind::Subquery { .. } => Err(()),
-            ExprKind::Call { function, .. } if is_of_the_moment(function) => Err(()),
-            _ => expr.each_child(&mut look),
+            ExprKind::Call { function, .. } if is_nondeterministic(function) => Err(()),
+            _ => expr.each_child(&mut visit),
         }
     }
-    look(expr).is_ok()
+    visit(expr).is_ok()
 }
 
-fn is_of_the_moment(function: &str) -> bool {
+fn is_nondeterministic(function: &str) -> bool {
     let function = function.to_ascii_uppercase();
     function == "RAND" || function.starts_with("GETCURRENT")
 }

@@ -33,7 +33,7 @@ pub struct Block {
 pub struct RowSource {
     /// `IN`: one row per array element. Otherwise the value is one row.
     pub each: bool,
-    pub of: RowSourceKind,
+    pub kind: RowSourceKind,
 }
 
 pub enum RowSourceKind {
@@ -58,7 +58,7 @@ pub struct Grouping {
     pub keys: Vec<ScalarExpr>,
     pub aggregates: Vec<(AggregateKind, ScalarExpr)>,
     /// No `GROUP BY`: exactly one group, even without rows.
-    pub whole: bool,
+    pub single_group: bool,
 }
 
 pub enum OutputExpr {
@@ -194,7 +194,7 @@ impl Block {
         let Output::Groups(grouping, _) = &self.output else { return false };
         let counts =
             |(kind, node): &(AggregateKind, ScalarExpr)| *kind == AggregateKind::Count && node.constant().is_some();
-        grouping.whole
+        grouping.single_group
             && grouping.aggregates.iter().all(counts)
             && self.reads_items
             && self.sources.is_empty()

@@ -24,7 +24,7 @@ use std::collections::HashSet;
 use pleiad_model::{Error, Result};
 
 pub use counts::{Counts, counts};
-pub use groups::{GroupKeys, aggregate, has_aggregate, holds_aggregate};
+pub use groups::{GroupKeys, aggregate, contains_aggregate, has_aggregate};
 
 use crate::Parameters;
 use crate::parse::ast::{AstStep, Expr, ExprKind, Select};
@@ -38,12 +38,12 @@ pub const JOINS_MAX: usize = 10;
 pub const USER_FUNCTIONS_MAX: usize = 10;
 
 /// Parses a query and checks its length, syntax and semantics.
-pub fn read(text: &str) -> Result<Select> {
+pub fn parse_and_check(text: &str) -> Result<Select> {
     if text.len() > TEXT_BYTES_MAX {
         let message = format!("The query text is {} bytes long; the limit is {TEXT_BYTES_MAX}.", text.len());
         return Err(Error::invalid(message));
     }
-    let select = parse::parse(text).map_err(|fault| fault.into_error(text))?;
+    let select = parse::parse(text).map_err(|diagnostic| diagnostic.into_error(text))?;
     check(&select, text)?;
     Ok(select)
 }
@@ -52,42 +52,42 @@ pub fn read(text: &str) -> Result<Select> {
 pub fn check(select: &Select, text: &str) -> Result<()> {
     let mut checker = Checker::default();
     let checked = clauses::check_subqueries(select).and_then(|()| checker.block(select, &NameScope::outermost()));
-    checked.map_err(|fault| fault.into_error(text))
+    checked.map_err(|diagnostic| diagnostic.into_error(text))
 }
 
 /// The counts of `TOP`, `OFFSET` and `LIMIT`, with parameters bound; an error if one is not a valid count.
 pub fn check_parameters(select: &Select, parameters: &Parameters, text: &str) -> Result<Counts> {
-    counts(select, parameters).map_err(|fault| fault.into_error(text))
+    counts(select, parameters).map_err(|diagnostic| diagnostic.into_error(text))
 }
 
 /// The user-defined functions that a query calls, each with the span of its first call.
 pub fn user_functions(select: &Select) -> Vec<(&str, Span)> {
     let mut found = Vec::new();
-    note_functions(select, &mut found);
+    collect_functions(select, &mut found);
     found
 }
 
-fn note_functions<'q>(select: &'q Select, found: &mut Vec<(&'q str, Span)>) {
-    let noted: Result<(), std::convert::Infallible> = select.each_scalar(&mut |scalar| {
-        note_functions_in(scalar, found);
+fn collect_functions<'q>(select: &'q Select, found: &mut Vec<(&'q str, Span)>) {
+    let visited: Result<(), std::convert::Infallible> = select.each_scalar(&mut |scalar| {
+        collect_functions_in(scalar, found);
         Ok(())
     });
-    let Ok(()) = noted;
+    let Ok(()) = visited;
 }
 
-fn note_functions_in<'q>(expr: &'q Expr, found: &mut Vec<(&'q str, Span)>) {
+fn collect_functions_in<'q>(expr: &'q Expr, found: &mut Vec<(&'q str, Span)>) {
     match &expr.kind {
-        ExprKind::Subquery { select, .. } => return note_functions(select, found),
+        ExprKind::Subquery { select, .. } => return collect_functions(select, found),
         ExprKind::UserCall { function, .. } if found.iter().all(|(name, _)| name != function) => {
             found.push((function, expr.span));
         }
         _ => {}
     }
-    let noted: Result<(), std::convert::Infallible> = expr.each_child(&mut |child| {
-        note_functions_in(child, found);
+    let visited: Result<(), std::convert::Infallible> = expr.each_child(&mut |child| {
+        collect_functions_in(child, found);
         Ok(())
     });
-    let Ok(()) = noted;
+    let Ok(()) = visited;
 }
 
 type Checked = Result<(), Diagnostic>;
@@ -110,10 +110,10 @@ struct Checker<'q> {
 }
 
 impl<'q> Checker<'q> {
-    fn block(&mut self, select: &'q Select, outside: &NameScope<'q>) -> Checked {
+    fn block(&mut self, select: &'q Select, outer: &NameScope<'q>) -> Checked {
         clauses::check(select)?;
         self.count_joins(select)?;
-        let scope = self.sources(select, outside)?;
+        let scope = self.sources(select, outer)?;
         for item in select.spec.items() {
             self.scalar(&item.expr, &scope, ExprContext::Select)?;
         }
@@ -134,34 +134,34 @@ impl<'q> Checker<'q> {
         match select.from.last() {
             Some(last) if self.joins > JOINS_MAX => {
                 let message = format!("The query has more than {JOINS_MAX} JOINs. Split it.");
-                Err(Diagnostic::plain(last.of.span, message))
+                Err(Diagnostic::plain(last.expr.span, message))
             }
             _ => Ok(()),
         }
     }
 
-    fn scalar(&mut self, expr: &'q Expr, scope: &NameScope<'q>, place: ExprContext) -> Checked {
+    fn scalar(&mut self, expr: &'q Expr, scope: &NameScope<'q>, context: ExprContext) -> Checked {
         match &expr.kind {
             ExprKind::Name(name) => scope.resolve(name, expr.span),
-            ExprKind::Access { steps, .. } if steps.iter().filter_map(AstStep::index).any(is_of_a_row) => {
+            ExprKind::Access { steps, .. } if steps.iter().filter_map(AstStep::index).any(depends_on_row) => {
                 const INDEXER: &str = "The specified query includes 'member indexer' which is currently not supported.";
                 Err(Diagnostic::coded(expr.span, "SC2990", INDEXER))
             }
-            ExprKind::Call { function, arguments } => self.call(expr, function, arguments, scope, place),
+            ExprKind::Call { function, arguments } => self.call(expr, function, arguments, scope, context),
             ExprKind::UserCall { function, arguments } => {
                 self.user_function(function, expr.span)?;
-                self.scalars(arguments, scope, place)
+                self.scalars(arguments, scope, context)
             }
-            ExprKind::Subquery { select, .. } => match place {
-                ExprContext::Aggregate(around) => Err(groups::nested(around)),
+            ExprKind::Subquery { select, .. } => match context {
+                ExprContext::Aggregate(around) => Err(groups::nested_aggregate(around)),
                 _ => self.block(select, scope),
             },
-            _ => expr.each_child(&mut |child| self.scalar(child, scope, place)),
+            _ => expr.each_child(&mut |child| self.scalar(child, scope, context)),
         }
     }
 
-    fn scalars(&mut self, exprs: &'q [Expr], scope: &NameScope<'q>, place: ExprContext) -> Checked {
-        exprs.iter().try_for_each(|expr| self.scalar(expr, scope, place))
+    fn scalars(&mut self, exprs: &'q [Expr], scope: &NameScope<'q>, context: ExprContext) -> Checked {
+        exprs.iter().try_for_each(|expr| self.scalar(expr, scope, context))
     }
 
     fn user_function(&mut self, name: &'q str, span: Span) -> Result<(), Diagnostic> {
@@ -178,9 +178,9 @@ impl<'q> Checker<'q> {
 }
 
 /// Whether the value can differ from row to row.
-fn is_of_a_row(expr: &Expr) -> bool {
+fn depends_on_row(expr: &Expr) -> bool {
     matches!(expr.kind, ExprKind::Name(_) | ExprKind::Subquery { .. } | ExprKind::UserCall { .. })
-        || expr.each_child(&mut |child| if is_of_a_row(child) { Err(()) } else { Ok(()) }).is_err()
+        || expr.each_child(&mut |child| if depends_on_row(child) { Err(()) } else { Ok(()) }).is_err()
 }
 
 #[cfg(test)]

@@ -47,18 +47,18 @@ pub struct Bind<'q> {
 
 /// `text` is the query text that the tree was parsed from; diagnostics point into it.
 pub fn compile(select: &Select, text: &str, bind: Bind<'_>) -> Result<Block> {
-    let room = &MemoryBudget::new(PARAMETER_BYTES_MAX);
-    let mut compiler = Compiler { text, bind, room, names: Vec::new(), grouped: None, root: RootBinding::Free };
+    let memory = &MemoryBudget::new(PARAMETER_BYTES_MAX);
+    let mut compiler = Compiler { text, bind, memory, names: Vec::new(), grouped: None, root: RootBinding::Free };
     compiler.block(select)
 }
 
 /// The value of an expression that reads no row. The outer `None`: the expression reads a row, or the memory budget is
 /// exhausted.
-pub fn constant(expr: &Expr, bind: Bind<'_>, room: &MemoryBudget) -> Option<Option<Value>> {
-    if names_a_row(expr) {
+pub fn constant(expr: &Expr, bind: Bind<'_>, memory: &MemoryBudget) -> Option<Option<Value>> {
+    if references_row(expr) {
         return None; // fast path: skips building an error message that would be discarded
     }
-    let mut compiler = Compiler { text: "", bind, room, names: Vec::new(), grouped: None, root: RootBinding::Bound };
+    let mut compiler = Compiler { text: "", bind, memory, names: Vec::new(), grouped: None, root: RootBinding::Bound };
     match compiler.scalar(expr).ok()? {
         ScalarExpr::Constant(value) => Some(Some(value)),
         ScalarExpr::Undefined => Some(None),
@@ -67,16 +67,16 @@ pub fn constant(expr: &Expr, bind: Bind<'_>, room: &MemoryBudget) -> Option<Opti
 }
 
 /// Ignores subqueries, which have their own names.
-fn names_a_row(expr: &Expr) -> bool {
+fn references_row(expr: &Expr) -> bool {
     matches!(expr.kind, ExprKind::Name(_))
-        || expr.each_child(&mut |child| if names_a_row(child) { Err(()) } else { Ok(()) }).is_err()
+        || expr.each_child(&mut |child| if references_row(child) { Err(()) } else { Ok(()) }).is_err()
 }
 
 struct Compiler<'q> {
     text: &'q str,
     bind: Bind<'q>,
     /// Limits the parameter values, which are copied into the block once per use in the text.
-    room: &'q MemoryBudget,
+    memory: &'q MemoryBudget,
     /// One per slot, outermost first. A slot without a name cannot be referenced.
     names: Vec<Option<String>>,
     /// Set while expressions over a group are compiled.
@@ -117,21 +117,21 @@ impl<'q> Compiler<'q> {
         let mut reads_items = false;
         let mut sources = Vec::new();
         for source in from {
-            let opens = self.root == RootBinding::Free && self.is_container_scoped(&source.of);
+            let opens = self.root == RootBinding::Free && self.is_container_scoped(&source.expr);
             if opens {
                 self.root = RootBinding::Opened;
                 reads_items = true;
                 self.names.push(None);
             }
             let name = source.alias.as_ref().map(|name| name.text.clone());
-            let name = name.or_else(|| source.of.inferred_name().map(str::to_owned));
-            if opens && !source.each && matches!(source.of.kind, ExprKind::Name(_)) {
+            let name = name.or_else(|| source.expr.inferred_name().map(str::to_owned));
+            if opens && !source.each && matches!(source.expr.kind, ExprKind::Name(_)) {
                 // `FROM c`: the item itself is the row.
                 self.bind_last(name);
             } else {
-                let of = self.source_of(&source.of)?;
+                let of = self.source_of(&source.expr)?;
                 self.names.push(name);
-                sources.push(RowSource { each: source.each, of });
+                sources.push(RowSource { each: source.each, kind: of });
             }
             self.root = RootBinding::Bound;
         }
@@ -150,7 +150,7 @@ impl<'q> Compiler<'q> {
             ExprKind::Name(name) => self.slot(name).is_none(),
             ExprKind::Access { base, .. } => self.is_container_scoped(base),
             ExprKind::Subquery { select, .. } => {
-                select.from.first().is_some_and(|source| self.is_container_scoped(&source.of))
+                select.from.first().is_some_and(|source| self.is_container_scoped(&source.expr))
             }
             _ => false,
         }
@@ -161,10 +161,10 @@ impl<'q> Compiler<'q> {
             ExprKind::Subquery { form: ast::SubqueryForm::Scalar, select } => {
                 let over_items = self.root == RootBinding::Opened;
                 let mut block = self.block(select)?;
-                block.distinct &= !(over_items && select.gives_items());
+                block.distinct &= !(over_items && select.returns_whole_items());
                 if over_items && (block.distinct || matches!(block.output, Output::Groups(..))) {
-                    let what = "GROUP BY, DISTINCT or an aggregate in a subquery over the whole container";
-                    return Err(Error::refused(what));
+                    let feature = "GROUP BY, DISTINCT or an aggregate in a subquery over the whole container";
+                    return Err(Error::refused(feature));
                 }
                 Ok(RowSourceKind::Rows(Box::new(block)))
             }
@@ -198,14 +198,14 @@ impl<'q> Compiler<'q> {
         match order {
             None => Ok(Vec::new()),
             Some(OrderBy::Rank(_)) => Err(Error::refused("The query clause ORDER BY RANK")),
-            Some(OrderBy::Keys(keys)) => keys.iter().map(|key| self.order_key(key)).collect(),
+            Some(OrderBy::Keys(keys)) => keys.iter().map(|key| self.sort_key(key)).collect(),
         }
     }
 
-    fn order_key(&mut self, key: &'q ast::OrderByItem) -> Result<SortKey> {
+    fn sort_key(&mut self, key: &'q ast::OrderByItem) -> Result<SortKey> {
         let descending = match &key.expr.kind {
             ExprKind::Call { arguments, .. } if is_distance(&key.expr) && key.direction.is_none() => {
-                self.descends(arguments, &key.expr)?
+                self.sorts_descending(arguments, &key.expr)?
             }
             _ => key.descending,
         };
@@ -219,27 +219,27 @@ impl<'q> Compiler<'q> {
             return Ok(Output::Rows(self.project(&select.spec, base)?));
         }
         let keys = select.group_by.iter().map(|key| self.scalar(key)).collect::<Result<Vec<_>>>()?;
-        let outside = self.grouped.replace(group::Grouped::new(base, &select.group_by));
+        let saved = self.grouped.replace(group::Grouped::new(base, &select.group_by));
         let project = self.project(&select.spec, base);
-        let grouped = std::mem::replace(&mut self.grouped, outside);
+        let grouped = std::mem::replace(&mut self.grouped, saved);
         let aggregates = grouped.map(|grouped| grouped.aggregates).unwrap_or_default();
-        Ok(Output::Groups(Grouping { keys, aggregates, whole: select.group_by.is_empty() }, project?))
+        Ok(Output::Groups(Grouping { keys, aggregates, single_group: select.group_by.is_empty() }, project?))
     }
 
     fn project(&mut self, spec: &'q SelectSpec, base: usize) -> Result<OutputExpr> {
         match spec {
-            SelectSpec::Star(span) => self.star(*span, base),
+            SelectSpec::Star(span) => self.select_star(*span, base),
             SelectSpec::Value(item) => Ok(OutputExpr::Value(self.scalar(&item.expr)?)),
             SelectSpec::List(items) => Ok(OutputExpr::Object(self.columns(items)?)),
         }
     }
 
-    fn star(&self, span: Span, base: usize) -> Result<OutputExpr> {
+    fn select_star(&self, span: Span, base: usize) -> Result<OutputExpr> {
         // The item has a slot even if it has no name.
         let hidden = usize::from(self.names.len() > base + 1 && self.names.get(base) == Some(&None));
         match self.names.len() - base - hidden {
             1 => Ok(OutputExpr::Value(ScalarExpr::Slot(self.names.len() - 1))),
-            _ => Err(self.fault(span, "SC2040", "'SELECT *' is only valid with a single input set.")),
+            _ => Err(self.error(span, "SC2040", "'SELECT *' is only valid with a single input set.")),
         }
     }
 
@@ -256,11 +256,11 @@ impl<'q> Compiler<'q> {
             columns.push((name, self.scalar(expr)?));
         }
         if let Some((SelectItem { expr, alias }, (name, _))) =
-            repeated(&columns).and_then(|at| items.get(at).zip(columns.get(at)))
+            first_duplicate(&columns).and_then(|at| items.get(at).zip(columns.get(at)))
         {
             let span = alias.as_ref().map_or(expr.span, |name| name.span);
-            let fault = Diagnostic::named_twice(span, name).with_hint("Give one of them an alias.");
-            return Err(fault.into_error(self.text));
+            let diagnostic = Diagnostic::duplicate_property(span, name).with_hint("Give one of them an alias.");
+            return Err(diagnostic.into_error(self.text));
         }
         Ok(columns)
     }
@@ -268,7 +268,8 @@ impl<'q> Compiler<'q> {
     // TOP, OFFSET, LIMIT
 
     fn counts(&self, select: &Select) -> Result<(u64, Option<u64>)> {
-        let counts = check::counts(select, self.bind.parameters).map_err(|fault| fault.into_error(self.text))?;
+        let counts =
+            check::counts(select, self.bind.parameters).map_err(|diagnostic| diagnostic.into_error(self.text))?;
         Ok(match counts.offset_limit {
             Some((offset, limit)) => (offset, Some(limit)),
             None => (0, counts.top),
@@ -281,7 +282,7 @@ impl<'q> Compiler<'q> {
         self.names.iter().rposition(|alias| alias.as_deref() == Some(name))
     }
 
-    fn fault(&self, span: Span, code: &'static str, message: impl Into<String>) -> Error {
+    fn error(&self, span: Span, code: &'static str, message: impl Into<String>) -> Error {
         Diagnostic::coded(span, code, message).into_error(self.text)
     }
 
@@ -314,8 +315,8 @@ impl<'q> Compiler<'q> {
             started_ms: self.bind.started_ms.unwrap_or_default(),
             geospatial: self.bind.geospatial,
             user_functions: None,
-            room: MemoryBudget::new(FOLDED_BYTES_MAX),
-            watch: Some(&CheckLimit::new(FOLDED_CHECKS_MAX)),
+            memory: MemoryBudget::new(FOLDED_BYTES_MAX),
+            interrupt: Some(&CheckLimit::new(FOLDED_CHECKS_MAX)),
         };
         match evaluate(&node, None, &cx).map(|term| term.map(|value| value.into_owned())) {
             Ok(Some(value)) => ScalarExpr::Constant(value),
@@ -327,7 +328,7 @@ impl<'q> Compiler<'q> {
 }
 
 /// The first column whose name an earlier column already has.
-fn repeated(columns: &[(String, ScalarExpr)]) -> Option<usize> {
+fn first_duplicate(columns: &[(String, ScalarExpr)]) -> Option<usize> {
     let mut by_name: Vec<(&str, usize)> = columns.iter().zip(0..).map(|((name, _), at)| (name.as_str(), at)).collect();
     by_name.sort_unstable();
     by_name.windows(2).filter(|pair| pair[0].0 == pair[1].0).map(|pair| pair[1].1).min()

@@ -45,7 +45,8 @@ impl ComputedExprs {
     /// Compiles definitions; an error names the definition and the rule it violates.
     pub fn compile(definitions: &[ComputedProperty], geospatial: Geospatial) -> Result<ComputedExprs> {
         let property = |definition: &ComputedProperty| {
-            let node = read(definition, geospatial).map_err(|why| told(definition, &why))?;
+            let node =
+                parse_definition(definition, geospatial).map_err(|error| definition_error(definition, &error))?;
             check_node(&node, definition, definitions)?;
             Ok(ComputedExpr { name: definition.name.clone(), node })
         };
@@ -76,8 +77,8 @@ impl ComputedExprs {
             started_ms: 0,
             geospatial: self.geospatial,
             user_functions: None,
-            room: MemoryBudget::new(VALUE_BYTES_MAX),
-            watch: Some(&CheckLimit::new(VALUE_CHECKS_MAX)),
+            memory: MemoryBudget::new(VALUE_BYTES_MAX),
+            interrupt: Some(&CheckLimit::new(VALUE_CHECKS_MAX)),
         };
         let value = evaluate(&property.node, Some(&frame), &cx).ok()??.into_owned();
         is_json(&value).then_some(value)
@@ -85,9 +86,9 @@ impl ComputedExprs {
 }
 
 /// `SELECT VALUE <scalar> FROM c`, and nothing else.
-fn read(definition: &ComputedProperty, geospatial: Geospatial) -> Result<ScalarExpr> {
+fn parse_definition(definition: &ComputedProperty, geospatial: Geospatial) -> Result<ScalarExpr> {
     let text = &definition.query;
-    let select = check::read(text)?;
+    let select = check::parse_and_check(text)?;
     check_shape(&select)?;
     let parameters = Parameters::default();
     check::check_parameters(&select, &parameters, text)?;
@@ -103,7 +104,8 @@ fn read(definition: &ComputedProperty, geospatial: Geospatial) -> Result<ScalarE
 }
 
 fn check_shape(select: &Select) -> Result<()> {
-    let from_root = matches!(select.from.as_slice(), [root] if !root.each && matches!(root.of.kind, ExprKind::Name(_)));
+    let from_root =
+        matches!(select.from.as_slice(), [root] if !root.each && matches!(root.expr.kind, ExprKind::Name(_)));
     let wrong = [
         (!matches!(select.spec, SelectSpec::Value(_)), "it selects one value with SELECT VALUE"),
         (!from_root, "its FROM names the container and nothing else"),
@@ -127,9 +129,9 @@ fn no_parameter(expr: &Expr) -> Result<(), ()> {
 
 /// Checks what the value depends on.
 fn check_node(node: &ScalarExpr, definition: &ComputedProperty, all: &[ComputedProperty]) -> Result<()> {
-    let broken = match node {
+    let violation = match node {
         ScalarExpr::Slot(_) => Some("it names properties of the item, not the item as a whole"),
-        ScalarExpr::Path { steps, .. } => steps.first().and_then(|first| broken_name(&first.text, definition, all)),
+        ScalarExpr::Path { steps, .. } => steps.first().and_then(|first| name_violation(&first.text, definition, all)),
         ScalarExpr::Subquery { .. } => Some("it has no subquery"),
         ScalarExpr::UserCall { .. } => Some("it calls no user-defined function"),
         ScalarExpr::Call { function, .. } if function.varies != Varies::Never => {
@@ -139,32 +141,32 @@ fn check_node(node: &ScalarExpr, definition: &ComputedProperty, all: &[ComputedP
         ScalarExpr::Call { function, .. } if function.name.starts_with("ST_") => Some("it calls no spatial function"),
         _ => None,
     };
-    if let Some(rule) = broken {
-        return Err(told(definition, &Error::invalid(rule)));
+    if let Some(rule) = violation {
+        return Err(definition_error(definition, &Error::invalid(rule)));
     }
-    let mut below = Ok(());
+    let mut result = Ok(());
     node.each_child(&mut |child| {
-        if below.is_ok() {
-            below = check_node(child, definition, all);
+        if result.is_ok() {
+            result = check_node(child, definition, all);
         }
     });
-    below
+    result
 }
 
-fn broken_name(name: &str, definition: &ComputedProperty, all: &[ComputedProperty]) -> Option<&'static str> {
+fn name_violation(name: &str, definition: &ComputedProperty, all: &[ComputedProperty]) -> Option<&'static str> {
     if all.iter().any(|other| other.name == name && other.name != definition.name) {
         return Some("it names no other computed property");
     }
     // The other system properties are generated on reads: they do not exist when an item is indexed.
-    let made = name != "_ts" && SYSTEM_PROPERTIES.contains(&name);
-    made.then_some("of the system properties it names only _ts")
+    let is_generated = name != "_ts" && SYSTEM_PROPERTIES.contains(&name);
+    is_generated.then_some("of the system properties it names only _ts")
 }
 
-fn told(definition: &ComputedProperty, why: &Error) -> Error {
+fn definition_error(definition: &ComputedProperty, error: &Error) -> Error {
     let name = &definition.name;
     Error {
-        message: format!("The definition of the computed property '{name}' is invalid: {}", why.message),
-        ..why.clone()
+        message: format!("The definition of the computed property '{name}' is invalid: {}", error.message),
+        ..error.clone()
     }
 }
 

@@ -12,7 +12,7 @@
 //! ```
 
 use crate::parse::ast::{Expr, ExprKind, FromItem, Select};
-use crate::query_plan::gathers;
+use crate::query_plan::combines_rows;
 
 /// An alias that no query text can contain, so it collides with no other.
 const UNNAMED: &str = "\0";
@@ -23,21 +23,21 @@ pub struct DerivedTable<'q> {
 }
 
 /// Splits off a derived table, if there is one. The inner query may contain another.
-pub fn stages(select: &Select) -> Option<DerivedTable<'_>> {
+pub fn split_derived_table(select: &Select) -> Option<DerivedTable<'_>> {
     let (source, others) = select.from.split_first()?;
-    let ExprKind::Subquery { select: inner, .. } = &source.of.kind else { return None };
-    let is_stage = gathers(inner) && !inner.gives_items() || stages(inner).is_some();
-    if !inner.reads_items() || !is_stage {
+    let ExprKind::Subquery { select: inner, .. } = &source.expr.kind else { return None };
+    let is_derived_table = combines_rows(inner) && !inner.returns_whole_items() || split_derived_table(inner).is_some();
+    if !inner.reads_items() || !is_derived_table {
         return None;
     }
-    let first = FromItem { each: source.each, of: rows_named(source), alias: source.alias.clone() };
+    let first = FromItem { each: source.each, expr: rows_name(source), alias: source.alias.clone() };
     let from = std::iter::once(first).chain(others.iter().cloned()).collect();
     Some(DerivedTable { inner, outer: Select { from, ..select.clone() } })
 }
 
 /// The name under which the outer query reads the inner query's rows.
-fn rows_named(source: &FromItem) -> Expr {
-    let span = source.of.span;
+fn rows_name(source: &FromItem) -> Expr {
+    let span = source.expr.span;
     let text = match &source.alias {
         Some(alias) if !source.each => alias.text.clone(),
         _ => UNNAMED.to_owned(),
@@ -52,12 +52,12 @@ mod tests {
     use crate::parse::print::print;
 
     fn split(text: &str) -> Option<(String, String)> {
-        let select = check::read(text).unwrap();
-        stages(&select).map(|stages| (print(stages.inner), print(&stages.outer)))
+        let select = check::parse_and_check(text).unwrap();
+        split_derived_table(&select).map(|derived| (print(derived.inner), print(&derived.outer)))
     }
 
     #[test]
-    fn rows_that_stand_for_many_items_are_a_stage() {
+    fn rows_that_combine_items_become_a_derived_table() {
         let (inner, outer) = split("SELECT VALUE COUNT(1) FROM (SELECT DISTINCT VALUE c.n FROM c) AS v").unwrap();
         assert_eq!(inner, "SELECT DISTINCT VALUE c.n FROM c");
         assert_eq!(outer, "SELECT VALUE COUNT(1) FROM v AS v");
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_single_items_are_not() {
+    fn rows_of_single_items_do_not() {
         assert!(split("SELECT VALUE x FROM (SELECT VALUE c.n FROM c) x").is_none());
         assert!(split("SELECT VALUE x FROM (SELECT VALUE 1) x").is_none());
         assert!(split("SELECT VALUE x FROM (SELECT DISTINCT VALUE y FROM (SELECT VALUE 1) y) x").is_none());

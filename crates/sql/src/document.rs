@@ -92,7 +92,7 @@ impl<'a> SlotValue<'a> {
     /// The value at the end of a path of properties.
     pub fn path(self, steps: &[PropertyName]) -> Result<Datum<'a>> {
         match self {
-            SlotValue::Value(value) => Ok(walk(value, steps).map(Cow::Borrowed)),
+            SlotValue::Value(value) => Ok(value_at(value, steps).map(Cow::Borrowed)),
             SlotValue::Item(_) | SlotValue::Text(_) => match self.text(steps) {
                 Some(text) => parse(&text).map(|value| Some(Cow::Owned(value))),
                 None => Ok(None),
@@ -110,14 +110,14 @@ impl<'a> SlotValue<'a> {
     pub fn text(self, steps: &[PropertyName]) -> Option<Cow<'a, [u8]>> {
         match (self, steps) {
             (SlotValue::Item(item), [first]) => item.property(first),
-            (SlotValue::Item(item), [first, rest @ ..]) => below(item.property(first)?, rest),
-            (SlotValue::Text(text), steps) => below(Cow::Borrowed(text), steps),
+            (SlotValue::Item(item), [first, rest @ ..]) => descend(item.property(first)?, rest),
+            (SlotValue::Text(text), steps) => descend(Cow::Borrowed(text), steps),
             _ => None,
         }
     }
 }
 
-fn below<'a>(text: Cow<'a, [u8]>, steps: &[PropertyName]) -> Option<Cow<'a, [u8]>> {
+fn descend<'a>(text: Cow<'a, [u8]>, steps: &[PropertyName]) -> Option<Cow<'a, [u8]>> {
     match text {
         Cow::Borrowed(text) => {
             steps.iter().try_fold(text, |text, step| lazy::property(text, &step.text)).map(Cow::Borrowed)
@@ -129,7 +129,7 @@ fn below<'a>(text: Cow<'a, [u8]>, steps: &[PropertyName]) -> Option<Cow<'a, [u8]
     }
 }
 
-fn walk<'v>(value: &'v Value, steps: &[PropertyName]) -> Option<&'v Value> {
+fn value_at<'v>(value: &'v Value, steps: &[PropertyName]) -> Option<&'v Value> {
     steps.iter().try_fold(value, |value, step| value.get(&step.text))
 }
 

@@ -22,7 +22,7 @@ use crate::block::{AccessStep, LikeOperand, ScalarExpr};
 use crate::document::{Bindings, GroupRow, SlotValue, lookup};
 use crate::parse::ast::{BinaryOp, UnaryOp};
 use crate::run::subquery;
-pub use context::{CheckLimit, Context, Interrupt, MemoryBudget, UserFunctions, bytes};
+pub use context::{CheckLimit, Context, Interrupt, MemoryBudget, UserFunctions, memory_bytes};
 use like::LikePattern;
 
 /// A value, borrowed from the row, the query or the parameters where possible; `None` is undefined.
@@ -97,8 +97,8 @@ fn borrowed(value: &Option<Value>) -> Datum<'_> {
 
 // Three-valued logic. A non-boolean counts as undefined.
 
-fn boolean(term: &Datum<'_>) -> Option<bool> {
-    term.as_ref()?.as_bool()
+fn boolean(datum: &Datum<'_>) -> Option<bool> {
+    datum.as_ref()?.as_bool()
 }
 
 fn logical<'a>(truth: Option<bool>) -> Datum<'a> {
@@ -207,7 +207,7 @@ fn is_between(
 fn is_like(operand: &ScalarExpr, pattern: &LikeOperand, rows: Bindings<'_>, cx: &Context<'_>) -> Result<Option<bool>> {
     let operand = evaluate(operand, rows, cx)?;
     let Some(text) = string(&operand) else { return Ok(None) };
-    cx.work(text.len())?;
+    cx.count_steps(text.len())?;
     match pattern {
         LikeOperand::Known { pattern, .. } => Ok(Some(pattern.matches(text))),
         LikeOperand::Computed { node, escape } => match string(&evaluate(node, rows, cx)?) {
@@ -217,8 +217,8 @@ fn is_like(operand: &ScalarExpr, pattern: &LikeOperand, rows: Bindings<'_>, cx: 
     }
 }
 
-fn string<'v>(term: &'v Datum<'_>) -> Option<&'v str> {
-    term.as_ref()?.as_str()
+fn string<'v>(datum: &'v Datum<'_>) -> Option<&'v str> {
+    datum.as_ref()?.as_str()
 }
 
 // Operators.
@@ -252,7 +252,7 @@ fn apply<'a>(op: BinaryOp, left: Datum<'a>, right: Datum<'a>, cx: &Context<'_>) 
         NotEqual => Ok(logical(negate_if(true, compare::equal(&left, &right)))),
         Less | Greater | LessOrEqual | GreaterOrEqual => Ok(logical(compare::ordered(op, &left, &right))),
         Concat => concat(left, right, cx),
-        _ => Ok(arithmetic::term(op, &left, &right)),
+        _ => Ok(arithmetic::apply(op, &left, &right)),
     }
 }
 
@@ -262,7 +262,7 @@ fn concat<'a>(left: Datum<'a>, right: Datum<'a>, cx: &Context<'_>) -> Result<Dat
     if left.as_str().is_none() {
         return Ok(None);
     }
-    cx.room.take(tail.len())?;
+    cx.memory.reserve(tail.len())?;
     let Value::String(mut text) = cx.own(left)? else { return Ok(None) };
     text.push_str(tail);
     Ok(Some(Cow::Owned(Value::String(text))))
@@ -276,22 +276,22 @@ fn call<'a>(
     rows: Bindings<'a>,
     cx: &Context<'_>,
 ) -> Result<Datum<'a>> {
-    let held = |node: &'a ScalarExpr| cx.hold(|| evaluate(node, rows, cx));
-    cx.hold(|| match arguments {
+    let charged = |node: &'a ScalarExpr| cx.charge_result(|| evaluate(node, rows, cx));
+    cx.charge_result(|| match arguments {
         [] => (function.call)(&mut [], cx),
-        [one] => called(function, &mut [held(one)?], cx),
-        [one, two] => called(function, &mut [held(one)?, held(two)?], cx),
-        _ => called(function, &mut terms(arguments, rows, cx)?, cx),
+        [one] => call_with(function, &mut [charged(one)?], cx),
+        [one, two] => call_with(function, &mut [charged(one)?, charged(two)?], cx),
+        _ => call_with(function, &mut evaluate_all(arguments, rows, cx)?, cx),
     })
 }
 
-fn called<'a>(function: &functions::Function, arguments: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
-    cx.work(arguments.iter().flatten().map(|argument| length(argument)).sum())?;
+fn call_with<'a>(function: &functions::Function, arguments: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
+    cx.count_steps(arguments.iter().flatten().map(|argument| argument_steps(argument)).sum())?;
     (function.call)(arguments, cx)
 }
 
 /// The work that a function does for an argument, in steps.
-fn length(value: &Value) -> usize {
+fn argument_steps(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len(),
         Value::Array(items) => items.len(),
@@ -310,7 +310,7 @@ fn user_call<'a>(
     let Some(functions) = cx.user_functions else {
         return Err(Error::refused(format_args!("The user-defined function udf.{function}")));
     };
-    let arguments = terms(arguments, rows, cx)?;
+    let arguments = evaluate_all(arguments, rows, cx)?;
     if arguments.iter().any(Option::is_none) {
         return Ok(None);
     }
@@ -318,22 +318,27 @@ fn user_call<'a>(
 }
 
 /// Evaluates all nodes; their values are in memory at the same time.
-fn terms<'a>(nodes: &'a [ScalarExpr], rows: Bindings<'a>, cx: &Context<'_>) -> Result<Vec<Datum<'a>>> {
-    nodes.iter().map(|node| cx.hold(|| evaluate(node, rows, cx))).collect()
+fn evaluate_all<'a>(nodes: &'a [ScalarExpr], rows: Bindings<'a>, cx: &Context<'_>) -> Result<Vec<Datum<'a>>> {
+    nodes.iter().map(|node| cx.charge_result(|| evaluate(node, rows, cx))).collect()
 }
 
 // Paths.
 
 /// Follows property and index steps down from a value.
-fn follow<'a>(mut term: Datum<'a>, steps: &'a [AccessStep], rows: Bindings<'a>, cx: &Context<'_>) -> Result<Datum<'a>> {
+fn follow<'a>(
+    mut datum: Datum<'a>,
+    steps: &'a [AccessStep],
+    rows: Bindings<'a>,
+    cx: &Context<'_>,
+) -> Result<Datum<'a>> {
     for step in steps {
-        let Some(value) = term else { return Ok(None) };
-        term = match step {
+        let Some(value) = datum else { return Ok(None) };
+        datum = match step {
             AccessStep::Property(name) => property(value, &name.text),
             AccessStep::Index(index) => element(value, evaluate(index, rows, cx)?),
         };
     }
-    Ok(term)
+    Ok(datum)
 }
 
 fn property<'a>(value: Cow<'a, Value>, name: &str) -> Datum<'a> {
@@ -366,8 +371,8 @@ fn item(value: Cow<'_, Value>, position: usize) -> Datum<'_> {
 fn object<'a>(properties: &'a [(String, ScalarExpr)], rows: Bindings<'a>, cx: &Context<'_>) -> Result<Datum<'a>> {
     let mut object = Object::new();
     for (name, node) in properties {
-        if let Some(value) = cx.keep(|| evaluate(node, rows, cx))? {
-            cx.room.take(name.len())?;
+        if let Some(value) = cx.charge_owned(|| evaluate(node, rows, cx))? {
+            cx.memory.reserve(name.len())?;
             object.set(name.as_str(), value);
         }
     }
@@ -377,7 +382,7 @@ fn object<'a>(properties: &'a [(String, ScalarExpr)], rows: Bindings<'a>, cx: &C
 fn array<'a>(items: &'a [ScalarExpr], rows: Bindings<'a>, cx: &Context<'_>) -> Result<Datum<'a>> {
     let mut array = Vec::with_capacity(items.len());
     for node in items {
-        array.extend(cx.keep(|| evaluate(node, rows, cx))?);
+        array.extend(cx.charge_owned(|| evaluate(node, rows, cx))?);
     }
     Ok(Some(Cow::Owned(Value::Array(array))))
 }

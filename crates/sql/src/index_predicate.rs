@@ -34,7 +34,7 @@ pub enum IndexPredicate<'b> {
 #[derive(Debug)]
 pub struct PathPredicate<'b> {
     pub path: Vec<IndexStep>,
-    pub what: ValuePredicate<'b>,
+    pub value: ValuePredicate<'b>,
 }
 
 #[derive(Debug)]
@@ -130,11 +130,11 @@ impl IndexPredicate<'_> {
 }
 
 /// The index predicate that the block's filters imply together; `None` if an index can evaluate no part of them.
-pub fn condition(block: &Block) -> Option<IndexPredicate<'_>> {
+pub fn index_predicate(block: &Block) -> Option<IndexPredicate<'_>> {
     if !block.reads_items {
         return None;
     }
-    derive::Paths::of(block).all(block.filters.iter().map(|filter| &filter.node))
+    derive::Paths::of(block).conjunction(block.filters.iter().map(|filter| &filter.node))
 }
 
 /// The keys of `ORDER BY`, if each is a path of properties below the item.
@@ -152,25 +152,25 @@ pub fn order_paths(block: &Block) -> Option<Vec<OrderPath>> {
 #[derive(Debug)]
 pub struct VectorOrder<'b> {
     pub path: Vec<IndexStep>,
-    pub to: &'b [f32],
+    pub target: &'b [f32],
     pub measure: DistanceMetric,
     pub search: VectorSearchOptions,
 }
 
-pub fn nearest(block: &Block) -> Option<VectorOrder<'_>> {
+pub fn vector_order(block: &Block) -> Option<VectorOrder<'_>> {
     let [only] = block.order.as_slice() else { return None };
     let ScalarExpr::Distance(distance) = &only.node else { return None };
     let Distance { measure, search, left, right } = &**distance;
     if only.descending != measure.is_similarity() {
         return None; // farthest first: not an order of a vector index
     }
-    let (to, node) = match (left, right) {
+    let (target, node) = match (left, right) {
         (Operand::Known(to), Operand::Computed(node)) | (Operand::Computed(node), Operand::Known(to)) => (to, node),
         _ => return None,
     };
     let is_property = |step: &IndexStep| matches!(step, IndexStep::Property(_));
     let path = derive::Paths::of(block).path(node).filter(|path| block.reads_items && path.iter().all(is_property))?;
-    Some(VectorOrder { path, to, measure: *measure, search: *search })
+    Some(VectorOrder { path, target, measure: *measure, search: *search })
 }
 
 /// Order by relevance: `ORDER BY _FullTextScore(c.path, …) DESC` as the only key.
@@ -178,18 +178,18 @@ pub fn nearest(block: &Block) -> Option<VectorOrder<'_>> {
 pub struct TextScoreOrder<'b> {
     pub path: Vec<IndexStep>,
     /// An item that does not satisfy it has the score 0.
-    pub condition: IndexPredicate<'b>,
+    pub predicate: IndexPredicate<'b>,
 }
 
 /// `None` also if the text index cannot evaluate one of the terms.
-pub fn relevant(block: &Block) -> Option<TextScoreOrder<'_>> {
+pub fn text_score_order(block: &Block) -> Option<TextScoreOrder<'_>> {
     let [only] = block.order.as_slice() else { return None };
     let ScalarExpr::FullText(call) = &only.node else { return None };
-    if !block.reads_items || !only.descending || !matches!(call.ask, FullTextTest::Score(_)) {
+    if !block.reads_items || !only.descending || !matches!(call.test, FullTextTest::Score(_)) {
         return None;
     }
     let paths = derive::Paths::of(block);
-    Some(TextScoreOrder { path: paths.path(&call.text)?, condition: IndexPredicate::Or(paths.searches(call)?) })
+    Some(TextScoreOrder { path: paths.path(&call.text)?, predicate: IndexPredicate::Or(paths.term_predicates(call)?) })
 }
 
 /// An aggregate that full-text statistics answer without reading items: the number of items, the total number of words
@@ -202,13 +202,13 @@ pub enum TextAggregate<'b> {
 }
 
 /// One per aggregate, if the block computes nothing but such aggregates.
-pub fn tallies(block: &Block) -> Option<Vec<TextAggregate<'_>>> {
+pub fn text_aggregates(block: &Block) -> Option<Vec<TextAggregate<'_>>> {
     let Output::Groups(grouping, _) = &block.output else { return None };
-    if !grouping.whole || !block.reads_items || !block.sources.is_empty() || !block.filters.is_empty() {
+    if !grouping.single_group || !block.reads_items || !block.sources.is_empty() || !block.filters.is_empty() {
         return None;
     }
     let paths = derive::Paths::of(block);
-    grouping.aggregates.iter().map(|(kind, node)| paths.tally(*kind, node)).collect()
+    grouping.aggregates.iter().map(|(kind, node)| paths.text_aggregate(*kind, node)).collect()
 }
 
 pub use explain::path_text;

@@ -33,49 +33,49 @@ pub struct ProjectedPath {
 
 impl Projection {
     pub fn parse(definition: &str) -> Result<Projection> {
-        let select = check::read(definition)?;
+        let select = check::parse_and_check(definition)?;
         check_shape(&select)?;
         match &select.spec {
             SelectSpec::Star(_) => Ok(Projection::All),
             SelectSpec::List(items) => {
-                distinct(items.iter().map(|item| property(&select, item)).collect::<Result<_>>()?)
+                check_distinct_names(items.iter().map(|item| property(&select, item)).collect::<Result<_>>()?)
             }
-            SelectSpec::Value(_) => Err(wrong("it does not select VALUE")),
+            SelectSpec::Value(_) => Err(invalid_definition("it does not select VALUE")),
         }
     }
 
     /// The item of the index, without its id.
     pub fn apply(&self, item: &Value) -> Object {
         match self {
-            Projection::All => all(item),
+            Projection::All => all_properties(item),
             Projection::Properties(properties) => properties
                 .iter()
-                .fold(Object::new(), |object, property| object.with(property.name.as_str(), property.of(item))),
+                .fold(Object::new(), |object, property| object.with(property.name.as_str(), property.value_in(item))),
         }
     }
 }
 
 impl ProjectedPath {
-    fn of(&self, item: &Value) -> Value {
+    fn value_in(&self, item: &Value) -> Value {
         let found = self.path.iter().try_fold(item, |value, step| value.get(step));
         found.cloned().unwrap_or(Value::Null)
     }
 }
 
-fn all(item: &Value) -> Object {
+fn all_properties(item: &Value) -> Object {
     let members = item.as_object().into_iter().flat_map(Object::iter);
     let members = members.filter(|(name, _)| !SYSTEM_PROPERTIES.contains(name) && *name != SOURCE_ID);
-    members.fold(Object::new(), |object, (name, value)| object.with(named(name), value.clone()))
+    members.fold(Object::new(), |object, (name, value)| object.with(index_name(name), value.clone()))
 }
 
-fn named(property: &str) -> &str {
+fn index_name(property: &str) -> &str {
     if property == "id" { SOURCE_ID } else { property }
 }
 
 /// Accepts only `SELECT … FROM c`.
 fn check_shape(select: &Select) -> Result<()> {
     let from_one = match &select.from[..] {
-        [source] => !source.each && matches!(source.of.kind, ExprKind::Name(_)),
+        [source] => !source.each && matches!(source.expr.kind, ExprKind::Name(_)),
         _ => false,
     };
     let plain = !select.distinct
@@ -85,22 +85,23 @@ fn check_shape(select: &Select) -> Result<()> {
         && select.order_by.is_none()
         && select.offset_limit.is_none();
     match (from_one, plain) {
-        (false, _) => Err(wrong("it selects from the container, without JOIN")),
-        (_, false) => Err(wrong("it has SELECT and FROM and no other clause")),
+        (false, _) => Err(invalid_definition("it selects from the container, without JOIN")),
+        (_, false) => Err(invalid_definition("it has SELECT and FROM and no other clause")),
         _ => Ok(()),
     }
 }
 
 fn property(select: &Select, item: &SelectItem) -> Result<ProjectedPath> {
     if item.alias.is_some() {
-        return Err(wrong("it has no AS: a property keeps its name"));
+        return Err(invalid_definition("it has no AS: a property keeps its name"));
     }
-    let path = path(select, &item.expr).ok_or_else(|| wrong("it selects properties, as in c.a.b, and nothing else"))?;
+    let path = path(select, &item.expr)
+        .ok_or_else(|| invalid_definition("it selects properties, as in c.a.b, and nothing else"))?;
     let name = path.last().map(String::as_str).unwrap_or_default();
     if SYSTEM_PROPERTIES.contains(&name) {
-        return Err(wrong("the index has system properties of its own"));
+        return Err(invalid_definition("the index has system properties of its own"));
     }
-    Ok(ProjectedPath { name: if path.len() == 1 { named(name) } else { name }.to_owned(), path })
+    Ok(ProjectedPath { name: if path.len() == 1 { index_name(name) } else { name }.to_owned(), path })
 }
 
 /// The path of a property, without the container's alias.
@@ -109,7 +110,7 @@ fn path(select: &Select, expr: &Expr) -> Option<Vec<String>> {
     let ExprKind::Name(base) = &base.kind else { return None };
     let source = select.from.first()?;
     let alias = source.alias.as_ref().map(|alias| &alias.text);
-    let alias = alias.or(match &source.of.kind {
+    let alias = alias.or(match &source.expr.kind {
         ExprKind::Name(name) => Some(name),
         _ => None,
     })?;
@@ -127,15 +128,15 @@ fn step(step: &AstStep) -> Option<String> {
     }
 }
 
-fn distinct(properties: Vec<ProjectedPath>) -> Result<Projection> {
+fn check_distinct_names(properties: Vec<ProjectedPath>) -> Result<Projection> {
     let taken = |name: &str| name == "id" || properties.iter().filter(|property| property.name == name).count() > 1;
     match properties.iter().find(|property| taken(&property.name)) {
-        Some(property) => Err(wrong(&format!("two of its properties would be '{}'", property.name))),
+        Some(property) => Err(invalid_definition(&format!("two of its properties would be '{}'", property.name))),
         None => Ok(Projection::Properties(properties)),
     }
 }
 
-fn wrong(rule: &str) -> Error {
+fn invalid_definition(rule: &str) -> Error {
     Error::invalid(format!("The definition of a global secondary index is a projection: {rule}."))
 }
 

@@ -37,10 +37,10 @@ const PAIRS_MAX: usize = 64 * 1024;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum PrunedKeys {
-    Everything,
+    All,
     /// Whole keys, or the first levels of hierarchical ones, sorted by effective key.
     Keys(Vec<PartitionKey>),
-    Nothing,
+    None,
 }
 
 /// A range of effective keys, as query plans return it.
@@ -52,15 +52,15 @@ pub struct QueryRange {
     pub max_inclusive: bool,
 }
 
-pub fn route(select: &Select, bind: Bind<'_>, definition: &PartitionKeyDefinition) -> PrunedKeys {
+pub fn prune(select: &Select, bind: Bind<'_>, definition: &PartitionKeyDefinition) -> PrunedKeys {
     if !select.reads_items() {
-        return PrunedKeys::Nothing;
+        return PrunedKeys::None;
     }
-    let (Some(filter), Some(root)) = (&select.filter, RootAlias::of(select)) else { return PrunedKeys::Everything };
-    let router = KeyPruner { bind, definition, root, room: MemoryBudget::new(KEYS_BYTES_MAX) };
-    match router.allowed(filter) {
-        AllowedKeys::Anything => PrunedKeys::Everything,
-        AllowedKeys::Among(keys) => reach(keys, definition),
+    let (Some(filter), Some(root)) = (&select.filter, RootAlias::of(select)) else { return PrunedKeys::All };
+    let pruner = KeyPruner { bind, definition, root, memory: MemoryBudget::new(KEYS_BYTES_MAX) };
+    match pruner.allowed(filter) {
+        AllowedKeys::Any => PrunedKeys::All,
+        AllowedKeys::Among(keys) => pruned_keys(keys, definition),
     }
 }
 
@@ -78,10 +78,10 @@ impl PrunedKeys {
 }
 
 /// Ranges sorted by `min`, without overlaps.
-pub fn ranges(reach: &PrunedKeys, definition: &PartitionKeyDefinition) -> Vec<QueryRange> {
-    match reach {
-        PrunedKeys::Everything => vec![QueryRange::everything()],
-        PrunedKeys::Nothing => vec![QueryRange::nothing()],
+pub fn ranges(pruned: &PrunedKeys, definition: &PartitionKeyDefinition) -> Vec<QueryRange> {
+    match pruned {
+        PrunedKeys::All => vec![QueryRange::full()],
+        PrunedKeys::None => vec![QueryRange::empty()],
         PrunedKeys::Keys(keys) => {
             let mut ranges: Vec<QueryRange> = keys.iter().map(|key| range(key, definition)).collect();
             ranges.sort_by(|a, b| a.min.cmp(&b.min).then_with(|| b.max.cmp(&a.max)));
@@ -103,12 +103,12 @@ fn range(key: &PartitionKey, definition: &PartitionKeyDefinition) -> QueryRange 
 }
 
 impl QueryRange {
-    pub fn everything() -> Self {
+    pub fn full() -> Self {
         QueryRange::half_open(&EpkRange::FULL)
     }
 
     /// Plans cannot be empty: clients query the partition that owns the first key.
-    pub fn nothing() -> Self {
+    pub fn empty() -> Self {
         QueryRange::point(String::new())
     }
 
@@ -125,27 +125,27 @@ impl QueryRange {
 type PartialKey = Vec<Option<KeyComponent>>;
 
 enum AllowedKeys {
-    Anything,
+    Any,
     Among(HashSet<PartialKey>),
 }
 
 /// The alias of the item, or of a part of it.
 struct RootAlias<'q> {
     name: &'q str,
-    below: Vec<&'q str>,
+    path: Vec<&'q str>,
 }
 
 impl<'q> RootAlias<'q> {
     fn of(select: &'q Select) -> Option<Self> {
         let source = select.from.first().filter(|source| !source.each)?;
-        let below = match &source.of.kind {
+        let path = match &source.expr.kind {
             ExprKind::Name(_) => Vec::new(),
             ExprKind::Access { base, steps } if matches!(base.kind, ExprKind::Name(_)) => {
                 steps.iter().map(AstStep::property).collect::<Option<_>>()?
             }
             _ => return None,
         };
-        Some(RootAlias { name: source.name()?, below })
+        Some(RootAlias { name: source.name()?, path })
     }
 }
 
@@ -154,19 +154,19 @@ struct KeyPruner<'q> {
     definition: &'q PartitionKeyDefinition,
     root: RootAlias<'q>,
     /// For evaluating constants.
-    room: MemoryBudget,
+    memory: MemoryBudget,
 }
 
 impl KeyPruner<'_> {
     /// The keys of the items for which the filter may be true.
     fn allowed(&self, filter: &Expr) -> AllowedKeys {
         match &filter.kind {
-            ExprKind::And(terms) => terms.iter().map(|term| self.allowed(term)).fold(AllowedKeys::Anything, both),
-            ExprKind::Or(terms) => terms.iter().map(|term| self.allowed(term)).fold(nothing(), either),
+            ExprKind::And(terms) => terms.iter().map(|term| self.allowed(term)).fold(AllowedKeys::Any, intersect),
+            ExprKind::Or(terms) => terms.iter().map(|term| self.allowed(term)).fold(no_keys(), unite),
             _ => match self.constant(filter) {
-                Some(Some(Value::Bool(true))) => AllowedKeys::Anything,
-                Some(_) => nothing(),
-                None => self.predicate(filter).unwrap_or(AllowedKeys::Anything),
+                Some(Some(Value::Bool(true))) => AllowedKeys::Any,
+                Some(_) => no_keys(),
+                None => self.predicate(filter).unwrap_or(AllowedKeys::Any),
             },
         }
     }
@@ -203,7 +203,7 @@ impl KeyPruner<'_> {
             let level = self.level(of).filter(|_| function.eq_ignore_ascii_case("ABS"))?;
             let size = self.constant(right)?.and_then(|value| value.as_number()).map_or(-1.0, |n| n.as_f64());
             let signs = [Value::from(size), Value::from(-size)];
-            return Some(if size >= 0.0 { self.key_is(level, &signs) } else { nothing() });
+            return Some(if size >= 0.0 { self.key_is(level, &signs) } else { no_keys() });
         }
         let level = self.level(left)?;
         Some(self.key_is(level, self.constant(right)?.iter()))
@@ -239,7 +239,7 @@ impl KeyPruner<'_> {
     }
 
     fn constant(&self, expr: &Expr) -> Option<Option<Value>> {
-        constant(expr, self.bind, &self.room)
+        constant(expr, self.bind, &self.memory)
     }
 
     /// The level of the key whose path this is.
@@ -250,7 +250,7 @@ impl KeyPruner<'_> {
             return None;
         }
         let steps = steps.iter().map(|step| self.property(step)).collect::<Option<Vec<_>>>()?;
-        let path = || self.root.below.iter().copied().chain(steps.iter().map(AsRef::as_ref));
+        let path = || self.root.path.iter().copied().chain(steps.iter().map(AsRef::as_ref));
         self.definition.paths.iter().position(|key| key.segments().iter().map(AsRef::<str>::as_ref).eq(path()))
     }
 
@@ -289,39 +289,39 @@ fn is_literal(pattern: &str) -> bool {
     !pattern.contains(['%', '_', '[', ']'])
 }
 
-fn nothing() -> AllowedKeys {
+fn no_keys() -> AllowedKeys {
     AllowedKeys::Among(HashSet::new())
 }
 
 fn bounded(keys: HashSet<PartialKey>) -> AllowedKeys {
-    if keys.len() > KEYS_MAX { AllowedKeys::Anything } else { AllowedKeys::Among(keys) }
+    if keys.len() > KEYS_MAX { AllowedKeys::Any } else { AllowedKeys::Among(keys) }
 }
 
 /// The intersection. With too many pairs to compare it returns the smaller side, which contains the intersection.
-fn both(one: AllowedKeys, other: AllowedKeys) -> AllowedKeys {
+fn intersect(one: AllowedKeys, other: AllowedKeys) -> AllowedKeys {
     let (one, other) = match (one, other) {
-        (AllowedKeys::Anything, allowed) | (allowed, AllowedKeys::Anything) => return allowed,
+        (AllowedKeys::Any, allowed) | (allowed, AllowedKeys::Any) => return allowed,
         (AllowedKeys::Among(one), AllowedKeys::Among(other)) => (one, other),
     };
     if one.len().saturating_mul(other.len()) > PAIRS_MAX {
         return AllowedKeys::Among(if one.len() < other.len() { one } else { other });
     }
     let pairs = one.iter().flat_map(|a| other.iter().map(move |b| (a, b)));
-    bounded(pairs.filter_map(|(a, b)| merge(a, b)).collect())
+    bounded(pairs.filter_map(|(a, b)| merge_components(a, b)).collect())
 }
 
-fn either(one: AllowedKeys, other: AllowedKeys) -> AllowedKeys {
+fn unite(one: AllowedKeys, other: AllowedKeys) -> AllowedKeys {
     match (one, other) {
         (AllowedKeys::Among(mut one), AllowedKeys::Among(other)) => {
             one.extend(other);
             bounded(one)
         }
-        _ => AllowedKeys::Anything,
+        _ => AllowedKeys::Any,
     }
 }
 
 /// The known components of both; `None` if they contradict each other.
-fn merge(one: &PartialKey, other: &PartialKey) -> Option<PartialKey> {
+fn merge_components(one: &PartialKey, other: &PartialKey) -> Option<PartialKey> {
     let level = |(a, b): (&Option<KeyComponent>, &Option<KeyComponent>)| match (a, b) {
         (Some(a), Some(b)) if a != b => None,
         (Some(known), _) | (None, Some(known)) => Some(Some(known.clone())),
@@ -330,25 +330,25 @@ fn merge(one: &PartialKey, other: &PartialKey) -> Option<PartialKey> {
     one.iter().zip(other).map(level).collect()
 }
 
-fn reach(keys: HashSet<PartialKey>, definition: &PartitionKeyDefinition) -> PrunedKeys {
-    let mut beginnings = HashSet::new();
+fn pruned_keys(keys: HashSet<PartialKey>, definition: &PartitionKeyDefinition) -> PrunedKeys {
+    let mut prefixes = HashSet::new();
     for known in keys {
-        match beginning(known, definition) {
-            Some(key) => beginnings.insert(key),
-            None => return PrunedKeys::Everything,
+        match known_prefix(known, definition) {
+            Some(key) => prefixes.insert(key),
+            None => return PrunedKeys::All,
         };
     }
     let is_covered = |key: &PartitionKey| {
         let levels = key.components();
-        (1..levels.len()).any(|n| beginnings.contains(&PartitionKey::new(levels[..n].to_vec())))
+        (1..levels.len()).any(|n| prefixes.contains(&PartitionKey::new(levels[..n].to_vec())))
     };
-    let mut keys: Vec<PartitionKey> = beginnings.iter().filter(|key| !is_covered(key)).cloned().collect();
+    let mut keys: Vec<PartitionKey> = prefixes.iter().filter(|key| !is_covered(key)).cloned().collect();
     keys.sort_by_cached_key(|key| (key.effective(definition), key.to_json()));
-    if keys.is_empty() { PrunedKeys::Nothing } else { PrunedKeys::Keys(keys) }
+    if keys.is_empty() { PrunedKeys::None } else { PrunedKeys::Keys(keys) }
 }
 
 /// The levels before the first unknown one; `None` if there are none.
-fn beginning(known: PartialKey, definition: &PartitionKeyDefinition) -> Option<PartitionKey> {
+fn known_prefix(known: PartialKey, definition: &PartitionKeyDefinition) -> Option<PartitionKey> {
     let levels: Vec<KeyComponent> = known.into_iter().map_while(|level| level).collect();
     let is_missing = definition.system_key && levels.iter().all(|level| *level == KeyComponent::Undefined);
     match levels.len() {

@@ -26,11 +26,11 @@ use crate::check::{self, Counts};
 use crate::compile::{Bind, compile, is_distance};
 use crate::parse::ast::{OrderBy, OrderByItem, Select, SelectSpec};
 use crate::parse::print::print_expr;
-use crate::pruning::{PrunedKeys, QueryRange, ranges, route};
+use crate::pruning::{PrunedKeys, QueryRange, prune, ranges};
 use shape::{GroupColumn, MergeShape};
 
-pub use hybrid::{GlobalStatistics, Hybrid, Reading, scored};
-pub(crate) use shape::gathers;
+pub use hybrid::{ComponentFormat, GlobalStatistics, Hybrid, parse_scored_row};
+pub(crate) use shape::combines_rows;
 pub use shape::needs_merge;
 
 const VERSION: i64 = 2;
@@ -43,24 +43,24 @@ pub fn query_plan(
     definition: Option<&PartitionKeyDefinition>,
     supported_features: &str,
 ) -> Result<Value> {
-    let select = check::read(text)?;
+    let select = check::parse_and_check(text)?;
     let counts = check::check_parameters(&select, bind.parameters, text)?;
-    let reach = definition.map_or(PrunedKeys::Everything, |definition| route(&select, bind, definition));
-    let is_single = definition.is_some_and(|definition| reach.single(definition).is_some());
+    let pruned = definition.map_or(PrunedKeys::All, |definition| prune(&select, bind, definition));
+    let is_single = definition.is_some_and(|definition| pruned.single(definition).is_some());
     let ranges = match definition {
-        Some(definition) => ranges(&reach, definition),
-        None if !select.reads_items() => vec![QueryRange::nothing()],
-        None => vec![QueryRange::everything()],
+        Some(definition) => ranges(&pruned, definition),
+        None if !select.reads_items() => vec![QueryRange::empty()],
+        None => vec![QueryRange::full()],
     };
     let answer = Object::new().with("partitionedQueryExecutionInfoVersion", VERSION);
-    let answer = match Hybrid::of(&select, text, bind, counts, features::reading(supported_features))? {
+    let answer = match Hybrid::of(&select, text, bind, counts, features::component_format(supported_features))? {
         Some(hybrid) => {
             features::check_hybrid(&hybrid, counts, supported_features)?;
             answer.with("hybridSearchQueryInfo", hybrid.to_object())
         }
         None => {
-            let nearest = nearest_first(&select, text, bind)?;
-            let plan = SdkPlan::of(&select, counts, is_single, nearest)?;
+            let vector_direction = vector_direction(&select, text, bind)?;
+            let plan = SdkPlan::of(&select, counts, is_single, vector_direction)?;
             features::check(&plan, supported_features)?;
             answer.with("queryInfo", plan.to_object()?)
         }
@@ -71,7 +71,7 @@ pub fn query_plan(
 
 /// The direction of `ORDER BY VectorDistance(…)`, which sorts the nearest first: descending for similarities, ascending
 /// for distances. `None` for any other query.
-fn nearest_first(select: &Select, text: &str, bind: Bind<'_>) -> Result<Option<SortWord>> {
+fn vector_direction(select: &Select, text: &str, bind: Bind<'_>) -> Result<Option<SortWord>> {
     match &select.order_by {
         Some(OrderBy::Keys(keys)) if keys.iter().any(|key| is_distance(&key.expr)) => {
             let block = compile(select, text, bind)?;
@@ -90,15 +90,15 @@ struct SdkPlan<'q> {
     /// The counts that the client applies; a query that passes through unchanged applies its own.
     counts: Counts,
     /// The direction of a vector search, for which a range returns rows only after it has read all of them.
-    nearest: Option<SortWord>,
+    vector_direction: Option<SortWord>,
 }
 
 impl<'q> SdkPlan<'q> {
-    fn of(select: &'q Select, mut counts: Counts, is_single: bool, nearest: Option<SortWord>) -> Result<Self> {
+    fn of(select: &'q Select, mut counts: Counts, is_single: bool, vector_direction: Option<SortWord>) -> Result<Self> {
         let mut shape = MergeShape::of(select)?;
         // A single partition sorts, skips and limits by itself.
         let is_plain =
-            matches!(shape, MergeShape::Rows | MergeShape::Sorted(_)) && nearest.is_none() && !select.distinct;
+            matches!(shape, MergeShape::Rows | MergeShape::Sorted(_)) && vector_direction.is_none() && !select.distinct;
         if is_single && is_plain {
             shape = MergeShape::Rows;
             counts.offset_limit = None;
@@ -107,7 +107,7 @@ impl<'q> SdkPlan<'q> {
         if matches!(shape, MergeShape::Rows) && !select.reads_items() {
             counts = Counts::default();
         }
-        Ok(SdkPlan { select, shape, counts, nearest })
+        Ok(SdkPlan { select, shape, counts, vector_direction })
     }
 
     fn to_object(&self) -> Result<Object> {
@@ -132,18 +132,18 @@ impl<'q> SdkPlan<'q> {
             .with("rewrittenQuery", rewrite::rewrite(self)?)
             .with("hasSelectValue", matches!(self.select.spec, SelectSpec::Value(_)))
             .with("dCountInfo", self.distinct_count())
-            .with("hasNonStreamingOrderBy", self.nearest.is_some());
+            .with("hasNonStreamingOrderBy", self.vector_direction.is_some());
         Ok(info)
     }
 
     fn direction(&self, key: &OrderByItem) -> SortWord {
-        self.nearest.unwrap_or_else(|| direction(key.descending))
+        self.vector_direction.unwrap_or_else(|| direction(key.descending))
     }
 
     fn distinct_type(&self) -> &'static str {
         match &self.shape {
             MergeShape::DistinctCount { .. } => "Unordered",
-            MergeShape::Sorted(keys) if self.select.distinct && shape::is_sorted_by_itself(self.select, keys) => {
+            MergeShape::Sorted(keys) if self.select.distinct && shape::equal_rows_are_adjacent(self.select, keys) => {
                 "Ordered"
             }
             _ if self.select.distinct => "Unordered",

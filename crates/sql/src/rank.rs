@@ -49,10 +49,10 @@ pub enum Score<'q> {
 
 impl<'q> RankClause<'q> {
     /// Parses the scoring function after `RANK`; `clause` is the span of the `ORDER BY` clause.
-    pub fn read(score: &'q Expr, clause: Span) -> Result<RankClause<'q>, Diagnostic> {
+    pub fn parse(score: &'q Expr, clause: Span) -> Result<RankClause<'q>, Diagnostic> {
         match &score.kind {
             ExprKind::Call { function, arguments } if function.eq_ignore_ascii_case("RRF") => {
-                fused(score, arguments, clause)
+                parse_rrf(score, arguments, clause)
             }
             _ => {
                 let component = component(score, 1.0)?;
@@ -62,13 +62,13 @@ impl<'q> RankClause<'q> {
     }
 }
 
-fn fused<'q>(call: &Expr, arguments: &'q [Expr], clause: Span) -> Result<RankClause<'q>, Diagnostic> {
+fn parse_rrf<'q>(call: &Expr, arguments: &'q [Expr], clause: Span) -> Result<RankClause<'q>, Diagnostic> {
     let (scores, weights) = match arguments.split_last() {
-        Some((last, scores)) if is_no_score(last) => (scores, Some(last)),
+        Some((last, scores)) if is_not_a_score(last) => (scores, Some(last)),
         _ => (arguments, None),
     };
     if scores.len() < 2 {
-        return Err(Diagnostic::coded(clause, "SC2221", UNRANKED).with_hint("RRF takes two or more of them."));
+        return Err(Diagnostic::coded(clause, "SC2221", INVALID_SCORE).with_hint("RRF takes two or more of them."));
     }
     if scores.len() > RRF_COMPONENTS_MAX {
         let message = format!("The RRF function takes at most {RRF_COMPONENTS_MAX} component scores.");
@@ -77,7 +77,7 @@ fn fused<'q>(call: &Expr, arguments: &'q [Expr], clause: Span) -> Result<RankCla
     let is_weighted = weights.is_some();
     let weights = match weights {
         Some(weights) => {
-            numbers(weights).filter(|numbers| numbers.len() == scores.len()).ok_or_else(|| unweighted(weights))?
+            numbers(weights).filter(|numbers| numbers.len() == scores.len()).ok_or_else(|| invalid_weights(weights))?
         }
         None => vec![1.0; scores.len()],
     };
@@ -86,12 +86,12 @@ fn fused<'q>(call: &Expr, arguments: &'q [Expr], clause: Span) -> Result<RankCla
     Ok(RankClause { components, is_weighted })
 }
 
-fn is_no_score(expr: &Expr) -> bool {
+fn is_not_a_score(expr: &Expr) -> bool {
     !matches!(expr.kind, ExprKind::Call { .. })
 }
 
 fn component(expr: &Expr, weight: f64) -> Result<Component<'_>, Diagnostic> {
-    let ExprKind::Call { function, arguments } = &expr.kind else { return Err(unranked(expr)) };
+    let ExprKind::Call { function, arguments } = &expr.kind else { return Err(invalid_score(expr)) };
     let score = match (function.to_ascii_uppercase().as_str(), arguments.as_slice()) {
         ("FULLTEXTSCORE", [_, terms @ ..]) if terms.len() > SCORE_TERMS_MAX => {
             let message = format!("The FULLTEXTSCORE function takes at most {SCORE_TERMS_MAX} search terms.");
@@ -103,19 +103,19 @@ fn component(expr: &Expr, weight: f64) -> Result<Component<'_>, Diagnostic> {
             return Err(Diagnostic::coded(expr.span, "SC2050", message));
         }
         ("VECTORDISTANCE", arguments) => Score::Vector(arguments),
-        _ => return Err(unranked(expr)),
+        _ => return Err(invalid_score(expr)),
     };
     Ok(Component { score, weight, expr })
 }
 
-const UNRANKED: &str =
+const INVALID_SCORE: &str =
     "The ORDER BY RANK clause must be followed by a VectorDistance and/or a FullTextScore function call.";
 
-fn unranked(expr: &Expr) -> Diagnostic {
-    Diagnostic::coded(expr.span, "SC2221", UNRANKED).with_hint("Several of them go into RRF(…).")
+fn invalid_score(expr: &Expr) -> Diagnostic {
+    Diagnostic::coded(expr.span, "SC2221", INVALID_SCORE).with_hint("Several of them go into RRF(…).")
 }
 
-fn unweighted(weights: &Expr) -> Diagnostic {
+fn invalid_weights(weights: &Expr) -> Diagnostic {
     let message = "The weights of the RRF function must be a literal array of numbers, one for each component score.";
     Diagnostic::coded(weights.span, "SC2229", message)
 }
@@ -137,7 +137,7 @@ fn number(expr: &Expr) -> Option<f64> {
 }
 
 /// Whether a query runs a component of a plan: a client reads only its first page.
-pub fn is_component(select: &Select) -> bool {
+pub fn is_component_query(select: &Select) -> bool {
     let is_score = |expr: &Expr| match &expr.kind {
         ExprKind::Call { function, .. } => {
             ["_FULLTEXTSCORE", "_VECTORSCORE"].iter().any(|name| function.eq_ignore_ascii_case(name))
@@ -145,16 +145,16 @@ pub fn is_component(select: &Select) -> bool {
         _ => false,
     };
     let is_column = |name: Option<&str>| matches!(name, Some("orderByItems" | "componentScores"));
-    let is_merged = select.spec.items().iter().any(|item| is_column(item.name()));
+    let has_score_columns = select.spec.items().iter().any(|item| is_column(item.name()));
     match &select.order_by {
-        Some(OrderBy::Keys(keys)) => is_merged && matches!(keys.as_slice(), [key] if is_score(&key.expr)),
+        Some(OrderBy::Keys(keys)) => has_score_columns && matches!(keys.as_slice(), [key] if is_score(&key.expr)),
         _ => false,
     }
 }
 
 /// How a component's scores are ranked and weighted.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Fusing {
+pub struct FusionRule {
     pub ascending: bool,
     pub weight: f64,
 }
@@ -169,16 +169,16 @@ pub struct ScoredItem {
 }
 
 /// Fuses the items of all components into one order. The items of a single component keep their order.
-pub fn fuse(components: &[Fusing], rows: Vec<ScoredItem>) -> Vec<ScoredItem> {
+pub fn fuse(components: &[FusionRule], rows: Vec<ScoredItem>) -> Vec<ScoredItem> {
     if components.len() < 2 {
         return rows;
     }
-    let once: BTreeMap<String, ScoredItem> = rows.into_iter().map(|row| (row.rid.clone(), row)).collect();
-    let mut rows: Vec<(f64, ScoredItem)> = once.into_values().map(|row| (0.0, row)).collect();
+    let unique: BTreeMap<String, ScoredItem> = rows.into_iter().map(|row| (row.rid.clone(), row)).collect();
+    let mut rows: Vec<(f64, ScoredItem)> = unique.into_values().map(|row| (0.0, row)).collect();
     for (at, component) in components.iter().enumerate() {
         let score = |(_, row): &(f64, ScoredItem)| row.scores.get(at).copied().unwrap_or(f64::MIN);
-        let upwards = |a: &(f64, ScoredItem), b: &(f64, ScoredItem)| score(a).total_cmp(&score(b));
-        rows.sort_by(|a, b| if component.ascending { upwards(a, b) } else { upwards(b, a) });
+        let by_score = |a: &(f64, ScoredItem), b: &(f64, ScoredItem)| score(a).total_cmp(&score(b));
+        rows.sort_by(|a, b| if component.ascending { by_score(a, b) } else { by_score(b, a) });
         let (mut rank, mut last) = (0.0, None);
         for row in &mut rows {
             let score = score(row);

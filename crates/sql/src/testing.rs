@@ -12,7 +12,7 @@
 //! exam             properties, for property tests and fuzzers alike
 //! ```
 
-mod chance; // bytes to choices
+mod choices; // bytes to choices
 mod documents; // items
 pub mod exam; // the properties
 mod filters; // conditions of WHERE
@@ -20,7 +20,7 @@ mod holds; // index predicates, evaluated without an index
 mod policies; // indexing policies
 mod queries; // whole queries
 
-pub use chance::Choices;
+pub use choices::Choices;
 pub use documents::{document, scalar, value};
 pub use holds::holds;
 pub use policies::policy;

@@ -41,20 +41,20 @@ impl Analyzer {
         self.language
     }
 
-    pub fn words(self, text: &str) -> AnalyzedText {
+    pub fn analyze(self, text: &str) -> AnalyzedText {
         let stemmer = Stemmer::create(algorithm(self.language));
         let mut words = Vec::new();
-        for (place, word) in (0..).zip(text.unicode_words()) {
+        for (position, word) in (0..).zip(text.unicode_words()) {
             let word = lower(word);
             if !self.is_dropped(&word) {
-                words.push((place, stemmer.stem(cut(&word)).into_owned()));
+                words.push((position, stemmer.stem(truncated(&word)).into_owned()));
             }
         }
         AnalyzedText { words }
     }
 
     /// The number of words of a text, counted without stemming.
-    pub fn count(self, text: &str) -> usize {
+    pub fn count_words(self, text: &str) -> usize {
         text.unicode_words().filter(|word| !self.is_dropped(&lower(word))).count()
     }
 
@@ -75,11 +75,11 @@ impl AnalyzedText {
 
     /// Positions and words, in order.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &str)> {
-        self.words.iter().map(|(place, word)| (*place, word.as_str()))
+        self.words.iter().map(|(position, word)| (*position, word.as_str()))
     }
 
     /// The distinct words in byte order, each with its number of occurrences.
-    pub fn counted(&self) -> Vec<(&str, u32)> {
+    pub fn word_counts(&self) -> Vec<(&str, u32)> {
         let mut words: Vec<&str> = self.words.iter().map(|(_, word)| word.as_str()).collect();
         words.sort_unstable();
         let groups = words.chunk_by(|a, b| a == b);
@@ -87,9 +87,9 @@ impl AnalyzedText {
     }
 
     /// The word at a position; `None` if a stop word was there.
-    pub(crate) fn at(&self, place: u32) -> Option<&str> {
-        let found = self.words.binary_search_by_key(&place, |(place, _)| *place).ok()?;
-        self.words.get(found).map(|(_, word)| word.as_str())
+    pub(crate) fn at(&self, position: u32) -> Option<&str> {
+        let index = self.words.binary_search_by_key(&position, |(position, _)| *position).ok()?;
+        self.words.get(index).map(|(_, word)| word.as_str())
     }
 }
 
@@ -101,7 +101,7 @@ fn lower(word: &str) -> Cow<'_, str> {
     }
 }
 
-fn cut(word: &str) -> &str {
+fn truncated(word: &str) -> &str {
     let end = (0..=WORD_BYTES_MAX.min(word.len())).rev().find(|end| word.is_char_boundary(*end));
     end.and_then(|end| word.get(..end)).unwrap_or(word)
 }

@@ -27,14 +27,14 @@ pub fn bm25(statistics: &Statistics, occurrences: impl Iterator<Item = u32>, len
     let average = statistics.words / statistics.documents;
     let norm = if average > 0.0 { length as f64 / average } else { 1.0 };
     let terms = statistics.hits.iter().zip(occurrences);
-    terms.map(|(hits, occurs)| term(rarity(statistics.documents, *hits), f64::from(occurs), norm)).sum()
+    terms.map(|(hits, occurs)| term_score(idf(statistics.documents, *hits), f64::from(occurs), norm)).sum()
 }
 
-fn term(rarity: f64, occurs: f64, norm: f64) -> f64 {
-    rarity * occurs * (K1 + 1.0) / (occurs + K1 * (1.0 - B + B * norm))
+fn term_score(idf: f64, frequency: f64, norm: f64) -> f64 {
+    idf * frequency * (K1 + 1.0) / (frequency + K1 * (1.0 - B + B * norm))
 }
 
-fn rarity(documents: f64, hits: f64) -> f64 {
+fn idf(documents: f64, hits: f64) -> f64 {
     let without = (documents - hits).max(0.0);
     (1.0 + (without + 0.5) / (hits.max(0.0) + 0.5)).ln()
 }

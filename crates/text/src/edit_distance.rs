@@ -34,7 +34,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn changes_of_one_letter() {
+    fn distances_of_examples() {
         assert!(is_within("red", "red", 0) && is_within("red", "rad", 1) && is_within("red", "reed", 1));
         assert!(is_within("red", "ed", 1) && is_within("kitten", "sitten", 1) && !is_within("red", "blue", 2));
         assert!(is_within("", "ab", 2) && !is_within("", "abc", 2));
@@ -43,7 +43,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_the_same_both_ways(one in "[ab]{0,6}", other in "[ab]{0,6}", changes in 0usize..4) {
+        fn distance_is_symmetric(one in "[ab]{0,6}", other in "[ab]{0,6}", changes in 0usize..4) {
             prop_assert_eq!(is_within(&one, &other, changes), is_within(&other, &one, changes));
             prop_assert!(is_within(&one, &one, 0));
         }

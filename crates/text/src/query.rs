@@ -23,9 +23,12 @@ impl TextQuery {
     }
 
     pub fn fuzzy(analyzer: Analyzer, text: &str, distance: u8) -> TextQuery {
-        let words = analyzer.words(text);
-        let first = words.iter().next().map_or(0, |(place, _)| place);
-        TextQuery { words: words.iter().map(|(place, word)| (place - first, word.to_owned())).collect(), distance }
+        let words = analyzer.analyze(text);
+        let first = words.iter().next().map_or(0, |(position, _)| position);
+        TextQuery {
+            words: words.iter().map(|(position, word)| (position - first, word.to_owned())).collect(),
+            distance,
+        }
     }
 
     /// The number of words: the cost of comparing the query with one position of a text.
@@ -35,16 +38,16 @@ impl TextQuery {
 
     /// The number of occurrences.
     pub fn hits(&self, words: &AnalyzedText) -> u32 {
-        let hits = self.places(words).count();
+        let hits = self.positions(words).count();
         u32::try_from(hits).unwrap_or(u32::MAX)
     }
 
-    pub fn is_in(&self, words: &AnalyzedText) -> bool {
-        self.places(words).next().is_some()
+    pub fn occurs_in(&self, words: &AnalyzedText) -> bool {
+        self.positions(words).next().is_some()
     }
 
     /// Words that every matching text contains; `None` for a fuzzy query, which requires no particular word.
-    pub fn needed(&self) -> Option<impl Iterator<Item = &str>> {
+    pub fn required_words(&self) -> Option<impl Iterator<Item = &str>> {
         (self.distance == 0).then(|| self.words.iter().map(|(_, word)| word.as_str()))
     }
 
@@ -56,18 +59,19 @@ impl TextQuery {
         }
     }
 
-    fn places<'s>(&'s self, words: &'s AnalyzedText) -> impl Iterator<Item = u32> + 's {
+    fn positions<'s>(&'s self, words: &'s AnalyzedText) -> impl Iterator<Item = u32> + 's {
         let first = self.words.first().map(|(_, word)| word.as_str());
-        let begins = words.iter().filter(move |(_, word)| first.is_some_and(|first| self.is_like(first, word)));
-        begins.map(|(place, _)| place).filter(|place| self.goes_on(words, *place))
+        let starts = words.iter().filter(move |(_, word)| first.is_some_and(|first| self.matches_word(first, word)));
+        starts.map(|(position, _)| position).filter(|position| self.continues_at(words, *position))
     }
 
-    fn goes_on(&self, words: &AnalyzedText, place: u32) -> bool {
+    fn continues_at(&self, words: &AnalyzedText, position: u32) -> bool {
         let rest = self.words.get(1..).unwrap_or_default();
-        rest.iter().all(|(behind, wanted)| words.at(place + behind).is_some_and(|word| self.is_like(wanted, word)))
+        rest.iter()
+            .all(|(offset, wanted)| words.at(position + offset).is_some_and(|word| self.matches_word(wanted, word)))
     }
 
-    fn is_like(&self, wanted: &str, word: &str) -> bool {
+    fn matches_word(&self, wanted: &str, word: &str) -> bool {
         wanted == word || self.distance > 0 && edit_distance::is_within(wanted, word, usize::from(self.distance))
     }
 }

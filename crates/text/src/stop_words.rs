@@ -15,7 +15,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn they_are_in_order() {
+    fn the_list_is_sorted() {
         assert!(ENGLISH.is_sorted());
         assert!(is_english("the") && is_english("a") && is_english("with") && !is_english("king"));
     }

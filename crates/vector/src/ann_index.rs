@@ -24,83 +24,90 @@ pub struct AnnConfig {
     pub dimensions: usize,
     pub function: DistanceFunction,
     /// The search list size of insertions. Without it there is no graph, and a search scans all codes.
-    pub list: Option<usize>,
+    pub search_list_size: Option<usize>,
 }
 
 #[derive(Clone, Debug)]
 pub struct AnnIndex {
-    plan: AnnConfig,
+    config: AnnConfig,
     codes: QuantizedVectors,
     graph: Graph,
     /// The item of each slot; `None` for a removed node.
     docnums: Vec<Option<u64>>,
-    places: HashMap<u64, u32>,
+    slots: HashMap<u64, u32>,
     /// Items whose rows have to be written or, if the item was removed, deleted.
     changed: BTreeSet<u64>,
 }
 
 /// The row change of an item: its neighbours, or `None` to delete the row.
-pub type Changed = (u64, Option<Vec<u64>>);
+pub type NeighbourChange = (u64, Option<Vec<u64>>);
 
 impl AnnIndex {
-    pub fn new(plan: AnnConfig) -> AnnIndex {
-        let (graph, docnums, places, changed) = Default::default();
-        AnnIndex { plan, codes: QuantizedVectors::new(plan.dimensions, plan.function), graph, docnums, places, changed }
+    pub fn new(config: AnnConfig) -> AnnIndex {
+        let (graph, docnums, slots, changed) = Default::default();
+        AnnIndex {
+            config,
+            codes: QuantizedVectors::new(config.dimensions, config.function),
+            graph,
+            docnums,
+            slots,
+            changed,
+        }
     }
 
     /// The number of items.
     pub fn len(&self) -> usize {
-        self.places.len()
+        self.slots.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.slots.is_empty()
     }
 
     pub fn bytes(&self) -> usize {
-        let items = self.docnums.capacity() * size_of::<Option<u64>>() + self.places.capacity() * 2 * size_of::<u64>();
+        let items = self.docnums.capacity() * size_of::<Option<u64>>() + self.slots.capacity() * 2 * size_of::<u64>();
         self.codes.bytes() + self.graph.bytes() + items
     }
 
     pub fn contains(&self, docnum: u64) -> bool {
-        self.places.contains_key(&docnum)
+        self.slots.contains_key(&docnum)
     }
 
     pub fn docnums(&self) -> impl Iterator<Item = u64> {
-        self.places.keys().copied()
+        self.slots.keys().copied()
     }
 
     /// Sets an item's vector, replacing an earlier one.
     pub fn put(&mut self, docnum: u64, vector: &[f32]) {
         self.remove(docnum);
-        let (at, code) = self.place(docnum, vector);
-        self.link(at, &code);
+        let (at, code) = self.add_slot(docnum, vector);
+        self.insert_node(at, &code);
     }
 
-    fn place(&mut self, docnum: u64, vector: &[f32]) -> (u32, QuantizedVector) {
+    fn add_slot(&mut self, docnum: u64, vector: &[f32]) -> (u32, QuantizedVector) {
         let at = u32::try_from(self.docnums.len()).unwrap_or(u32::MAX);
         let code = self.codes.encode(vector);
         self.codes.put(at, &code);
         self.docnums.push(Some(docnum));
-        self.places.insert(docnum, at);
+        self.slots.insert(docnum, at);
         (at, code)
     }
 
-    fn link(&mut self, at: u32, code: &QuantizedVector) {
-        let Some(list) = self.plan.list else { return };
+    fn insert_node(&mut self, at: u32, code: &QuantizedVector) {
+        let Some(list_size) = self.config.search_list_size else { return };
         let docnums = &self.docnums;
-        let is_there = |at: u32| docnums.get(at as usize).is_some_and(Option::is_some);
-        let changed = self.graph.link(at, code, &self.codes, list, is_there);
+        let is_live = |at: u32| docnums.get(at as usize).is_some_and(Option::is_some);
+        let changed = self.graph.insert(at, code, &self.codes, list_size, is_live);
         self.changed.extend(changed.into_iter().filter_map(|at| self.docnums.get(at as usize).copied().flatten()));
         self.graph.cover(at);
     }
 
     pub fn remove(&mut self, docnum: u64) {
-        let Some(at) = self.places.remove(&docnum) else { return };
-        if let Some(place) = self.docnums.get_mut(at as usize) {
-            *place = None;
+        let Some(at) = self.slots.remove(&docnum) else { return };
+        if let Some(slot) = self.docnums.get_mut(at as usize) {
+            *slot = None;
         }
-        if self.plan.list.is_some() {
+        if self.config.search_list_size.is_some() {
             self.changed.insert(docnum);
         }
     }
@@ -108,10 +115,10 @@ impl AnnIndex {
     /// Approximately the nearest `list` items, in order.
     pub fn search(&self, to: &[f32], list: usize) -> Vec<u64> {
         let to = self.codes.encode(to);
-        let at = match self.plan.list {
+        let at = match self.config.search_list_size {
             Some(_) => {
-                let met = self.graph.walk(list, self.docnums.len(), |at| self.codes.away(at, &to));
-                met.into_iter().map(|met| met.at).collect()
+                let nodes = self.graph.greedy_search(list, self.docnums.len(), |at| self.codes.distance_to(at, &to));
+                nodes.into_iter().map(|node| node.at).collect()
             }
             None => self.scan(&to, list),
         };
@@ -119,8 +126,8 @@ impl AnnIndex {
     }
 
     fn scan(&self, to: &QuantizedVector, list: usize) -> Vec<u32> {
-        let there = (0u32..).zip(&self.docnums).filter(|(_, docnum)| docnum.is_some());
-        let mut all: Vec<(f32, u32)> = there.map(|(at, _)| (self.codes.away(at, to), at)).collect();
+        let live = (0u32..).zip(&self.docnums).filter(|(_, docnum)| docnum.is_some());
+        let mut all: Vec<(f32, u32)> = live.map(|(at, _)| (self.codes.distance_to(at, to), at)).collect();
         if list < all.len() && list > 0 {
             all.select_nth_unstable_by(list - 1, |a, b| a.0.total_cmp(&b.0));
             all.truncate(list);
@@ -132,44 +139,44 @@ impl AnnIndex {
     // Saving and restoring.
 
     /// The row changes since the last call.
-    pub fn take_changed(&mut self) -> Vec<Changed> {
+    pub fn take_changed(&mut self) -> Vec<NeighbourChange> {
         let changed = std::mem::take(&mut self.changed);
         changed.into_iter().map(|docnum| (docnum, self.neighbours(docnum))).collect()
     }
 
-    pub fn changed(&self) -> usize {
+    pub fn changed_count(&self) -> usize {
         self.changed.len()
     }
 
     fn neighbours(&self, docnum: u64) -> Option<Vec<u64>> {
-        let at = self.places.get(&docnum)?;
+        let at = self.slots.get(&docnum)?;
         let neighbours = self.graph.neighbours(*at).iter();
         Some(neighbours.filter_map(|at| self.docnums.get(*at as usize).copied().flatten()).collect())
     }
 
     /// Adds an item that is being restored, before `restore_neighbours`.
     pub fn restore(&mut self, docnum: u64, vector: &[f32]) {
-        self.place(docnum, vector);
+        self.add_slot(docnum, vector);
     }
 
     /// Sets the stored neighbours of an item. Removed items are skipped.
-    pub fn relink(&mut self, docnum: u64, neighbours: impl Iterator<Item = u64>) {
-        let Some(&at) = self.places.get(&docnum) else { return };
-        let places: Vec<u32> =
-            neighbours.filter_map(|other| self.places.get(&other).copied()).filter(|to| *to != at).collect();
-        self.graph.set_neighbours(at, &places);
+    pub fn restore_neighbours(&mut self, docnum: u64, neighbours: impl Iterator<Item = u64>) {
+        let Some(&at) = self.slots.get(&docnum) else { return };
+        let slots: Vec<u32> =
+            neighbours.filter_map(|other| self.slots.get(&other).copied()).filter(|to| *to != at).collect();
+        self.graph.set_neighbours(at, &slots);
     }
 
     /// Searches for an item's neighbours again. The item keeps its slot, which other nodes may refer to.
-    pub fn link_again(&mut self, docnum: u64) {
-        if let Some(&at) = self.places.get(&docnum) {
+    pub fn reinsert(&mut self, docnum: u64) {
+        if let Some(&at) = self.slots.get(&docnum) {
             let code = self.codes.code(at);
-            self.link(at, &code);
+            self.insert_node(at, &code);
         }
     }
 
     /// Computes the entries after the last `restore_neighbours`; searches may start.
-    pub fn restored(&mut self) {
+    pub fn finish_restore(&mut self) {
         let last = u32::try_from(self.docnums.len()).unwrap_or(u32::MAX);
         for at in 0..last {
             // Nodes without neighbours are inserted again, and covered then.
@@ -181,47 +188,47 @@ impl AnnIndex {
 
     /// Items without neighbours, from which no search can continue. The caller inserts each of them again.
     pub fn unlinked(&self) -> Vec<u64> {
-        let alone = self.places.iter().filter(|(_, at)| self.graph.neighbours(**at).is_empty());
-        alone.map(|(docnum, _)| *docnum).collect()
+        let isolated = self.slots.iter().filter(|(_, at)| self.graph.neighbours(**at).is_empty());
+        isolated.map(|(docnum, _)| *docnum).collect()
     }
 
     // Rebuilding.
 
     /// Whether too many of its nodes are removed.
-    pub fn is_worn(&self) -> bool {
-        let removed = self.docnums.len() - self.places.len();
+    pub fn needs_rebuild(&self) -> bool {
+        let removed = self.docnums.len() - self.slots.len();
         removed > 64 && removed * 4 > self.docnums.len()
     }
 
     /// An index of the same items without removed nodes. A node that had a removed neighbour selects among that
     /// neighbour's neighbours instead.
-    pub fn renewed(&self) -> AnnIndex {
-        let mut next = AnnIndex::new(self.plan);
+    pub fn rebuilt(&self) -> AnnIndex {
+        let mut next = AnnIndex::new(self.config);
         let mut moved: Vec<Option<u32>> = Vec::with_capacity(self.docnums.len());
         for (at, docnum) in (0u32..).zip(&self.docnums) {
             moved.push(docnum.map(|docnum| {
                 let to = u32::try_from(next.docnums.len()).unwrap_or(u32::MAX);
                 next.codes.put(to, &self.codes.code(at));
                 next.docnums.push(Some(docnum));
-                next.places.insert(docnum, to);
+                next.slots.insert(docnum, to);
                 to
             }));
         }
-        let to = |at: &u32| moved.get(*at as usize).copied().flatten();
+        let new_slot = |at: &u32| moved.get(*at as usize).copied().flatten();
         for (at, docnum) in (0u32..).zip(&self.docnums) {
-            let (Some(docnum), Some(place)) = (docnum, to(&at)) else { continue };
+            let (Some(docnum), Some(slot)) = (docnum, new_slot(&at)) else { continue };
             let own = self.graph.neighbours(at);
-            let mut kept: Vec<u32> = own.iter().filter_map(to).collect();
+            let mut kept: Vec<u32> = own.iter().filter_map(new_slot).collect();
             if kept.len() < own.len() {
-                let lost = own.iter().filter(|at| to(at).is_none());
-                kept.extend(lost.flat_map(|at| self.graph.neighbours(*at)).filter_map(to));
-                kept = next.graph.chosen(place, kept, &next.codes);
+                let lost = own.iter().filter(|at| new_slot(at).is_none());
+                kept.extend(lost.flat_map(|at| self.graph.neighbours(*at)).filter_map(new_slot));
+                kept = next.graph.robust_prune(slot, kept, &next.codes);
                 next.changed.insert(*docnum);
             }
-            next.graph.set_neighbours(place, &kept);
+            next.graph.set_neighbours(slot, &kept);
         }
         next.changed.extend(&self.changed);
-        next.restored();
+        next.finish_restore();
         next
     }
 }

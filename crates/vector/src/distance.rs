@@ -72,7 +72,7 @@ pub fn is_similarity(function: DistanceFunction) -> bool {
 }
 
 /// Sorts the nearer distance first.
-pub fn nearer(function: DistanceFunction, left: f64, right: f64) -> Ordering {
+pub fn compare_nearness(function: DistanceFunction, left: f64, right: f64) -> Ordering {
     if is_similarity(function) { right.total_cmp(&left) } else { left.total_cmp(&right) }
 }
 

@@ -43,7 +43,7 @@ pub struct Graph {
 /// A node that a search visited, and its distance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VisitedNode {
-    pub away: f32,
+    pub distance: f32,
     pub at: u32,
 }
 
@@ -68,9 +68,9 @@ impl Graph {
         if let Some(degree) = self.degrees.get_mut(at) {
             *degree = count as u8;
         }
-        let places = self.neighbours.get_mut(at * DEGREE_MAX..at * DEGREE_MAX + count);
-        if let (Some(places), Some(neighbours)) = (places, neighbours.get(..count)) {
-            places.copy_from_slice(neighbours);
+        let slots = self.neighbours.get_mut(at * DEGREE_MAX..at * DEGREE_MAX + count);
+        if let (Some(slots), Some(neighbours)) = (slots, neighbours.get(..count)) {
+            slots.copy_from_slice(neighbours);
         }
     }
 
@@ -96,27 +96,27 @@ impl Graph {
     }
 
     /// DiskANN's GreedySearch: the nearest nodes it visits, in order. `distance` gives the distance of a node.
-    pub fn walk(&self, list: usize, nodes: usize, length: impl Fn(u32) -> f32) -> Vec<VisitedNode> {
-        let mut seen = VisitedSet::new(nodes);
-        let mut nearest = SearchList::new(list);
+    pub fn greedy_search(&self, list: usize, nodes: usize, distance: impl Fn(u32) -> f32) -> Vec<VisitedNode> {
+        let mut visited = VisitedSet::new(nodes);
+        let mut candidates = SearchList::new(list);
         for &entry in self.entries.iter().filter(|entry| (**entry as usize) < nodes) {
-            if seen.first_time(entry) {
-                nearest.meet(VisitedNode { away: length(entry), at: entry });
+            if visited.insert(entry) {
+                candidates.add(VisitedNode { distance: distance(entry), at: entry });
             }
         }
-        while let Some(at) = nearest.next() {
+        while let Some(at) = candidates.next_unexpanded() {
             for &neighbour in self.neighbours(at) {
-                if seen.first_time(neighbour) {
-                    nearest.meet(VisitedNode { away: length(neighbour), at: neighbour });
+                if visited.insert(neighbour) {
+                    candidates.add(VisitedNode { distance: distance(neighbour), at: neighbour });
                 }
             }
         }
-        nearest.met
+        candidates.nodes
     }
 
     /// DiskANN's Insert: links a node, whose code is stored, into the graph. Returns the nodes whose neighbour lists
     /// changed.
-    pub fn link(
+    pub fn insert(
         &mut self,
         at: u32,
         code: &QuantizedVector,
@@ -124,44 +124,44 @@ impl Graph {
         list: usize,
         is_usable: impl Fn(u32) -> bool,
     ) -> Vec<u32> {
-        let met = self.walk(list, codes.len(), |other| codes.apart_from(other, code));
-        let met: Vec<VisitedNode> = met.into_iter().filter(|met| met.at != at && is_usable(met.at)).collect();
-        let chosen = choose(met, codes);
-        self.set_neighbours(at, &chosen);
-        for &neighbour in &chosen {
-            self.link_back(neighbour, at, codes);
+        let nodes = self.greedy_search(list, codes.len(), |other| codes.graph_distance_to(other, code));
+        let nodes: Vec<VisitedNode> = nodes.into_iter().filter(|node| node.at != at && is_usable(node.at)).collect();
+        let neighbours = prune_sorted(nodes, codes);
+        self.set_neighbours(at, &neighbours);
+        for &neighbour in &neighbours {
+            self.add_back_link(neighbour, at, codes);
         }
-        chosen.into_iter().chain([at]).collect()
+        neighbours.into_iter().chain([at]).collect()
     }
 
-    fn link_back(&mut self, from: u32, to: u32, codes: &QuantizedVectors) {
+    fn add_back_link(&mut self, from: u32, to: u32, codes: &QuantizedVectors) {
         let known = self.neighbours(from);
         if known.contains(&to) {
             return;
         }
         let all: Vec<u32> = known.iter().copied().chain([to]).collect();
-        let all = if all.len() <= DEGREE_MAX { all } else { self.chosen(from, all, codes) };
+        let all = if all.len() <= DEGREE_MAX { all } else { self.robust_prune(from, all, codes) };
         self.set_neighbours(from, &all);
     }
 
     /// DiskANN's RobustPrune: selects a node's neighbours from candidates.
-    pub fn chosen(&self, of: u32, candidates: Vec<u32>, codes: &QuantizedVectors) -> Vec<u32> {
-        let mut met: Vec<VisitedNode> = candidates
+    pub fn robust_prune(&self, owner: u32, candidates: Vec<u32>, codes: &QuantizedVectors) -> Vec<u32> {
+        let mut nodes: Vec<VisitedNode> = candidates
             .into_iter()
-            .filter(|at| *at != of)
-            .map(|at| VisitedNode { away: codes.apart(of, at), at })
+            .filter(|at| *at != owner)
+            .map(|at| VisitedNode { distance: codes.distance_between(owner, at), at })
             .collect();
-        met.sort_unstable_by(|a, b| a.away.total_cmp(&b.away).then(a.at.cmp(&b.at)));
-        met.dedup_by_key(|met| met.at);
-        choose(met, codes)
+        nodes.sort_unstable_by(|a, b| a.distance.total_cmp(&b.distance).then(a.at.cmp(&b.at)));
+        nodes.dedup_by_key(|node| node.at);
+        prune_sorted(nodes, codes)
     }
 }
 
 /// Selects neighbours in all directions from candidates that are sorted nearest first.
-fn choose(met: Vec<VisitedNode>, codes: &QuantizedVectors) -> Vec<u32> {
+fn prune_sorted(nodes: Vec<VisitedNode>, codes: &QuantizedVectors) -> Vec<u32> {
     let mut taken: Vec<u32> = Vec::with_capacity(DEGREE);
-    for candidate in met.into_iter().take(CANDIDATES_MAX) {
-        let has_detour = |taken: &u32| ALPHA * codes.apart(*taken, candidate.at) <= candidate.away;
+    for candidate in nodes.into_iter().take(CANDIDATES_MAX) {
+        let has_detour = |taken: &u32| ALPHA * codes.distance_between(*taken, candidate.at) <= candidate.distance;
         if !taken.iter().any(has_detour) {
             taken.push(candidate.at);
             if taken.len() == DEGREE {
@@ -174,36 +174,41 @@ fn choose(met: Vec<VisitedNode>, codes: &QuantizedVectors) -> Vec<u32> {
 
 /// DiskANN's search list: the nearest visited nodes, sorted by distance.
 struct SearchList {
-    met: Vec<VisitedNode>,
-    gone_from: Vec<bool>,
-    list: usize,
+    nodes: Vec<VisitedNode>,
+    expanded: Vec<bool>,
+    capacity: usize,
     /// All nodes before this index are expanded.
-    first: usize,
+    first_unexpanded: usize,
 }
 
 impl SearchList {
     fn new(list: usize) -> SearchList {
         let list = list.max(1);
-        SearchList { met: Vec::with_capacity(list + 1), gone_from: Vec::with_capacity(list + 1), list, first: 0 }
+        SearchList {
+            nodes: Vec::with_capacity(list + 1),
+            expanded: Vec::with_capacity(list + 1),
+            capacity: list,
+            first_unexpanded: 0,
+        }
     }
 
-    fn meet(&mut self, met: VisitedNode) {
-        if self.met.len() >= self.list && self.met.last().is_some_and(|last| met.away >= last.away) {
+    fn add(&mut self, node: VisitedNode) {
+        if self.nodes.len() >= self.capacity && self.nodes.last().is_some_and(|last| node.distance >= last.distance) {
             return;
         }
-        let place = self.met.partition_point(|known| known.away <= met.away);
-        self.met.insert(place, met);
-        self.gone_from.insert(place, false);
-        self.met.truncate(self.list);
-        self.gone_from.truncate(self.list);
-        self.first = self.first.min(place);
+        let position = self.nodes.partition_point(|other| other.distance <= node.distance);
+        self.nodes.insert(position, node);
+        self.expanded.insert(position, false);
+        self.nodes.truncate(self.capacity);
+        self.expanded.truncate(self.capacity);
+        self.first_unexpanded = self.first_unexpanded.min(position);
     }
 
-    fn next(&mut self) -> Option<u32> {
-        let ahead = self.gone_from.get(self.first..)?.iter().position(|gone| !gone)?;
-        self.first += ahead;
-        *self.gone_from.get_mut(self.first)? = true;
-        self.met.get(self.first).map(|met| met.at)
+    fn next_unexpanded(&mut self) -> Option<u32> {
+        let ahead = self.expanded.get(self.first_unexpanded..)?.iter().position(|is_expanded| !is_expanded)?;
+        self.first_unexpanded += ahead;
+        *self.expanded.get_mut(self.first_unexpanded)? = true;
+        self.nodes.get(self.first_unexpanded).map(|node| node.at)
     }
 }
 
@@ -216,7 +221,7 @@ impl VisitedSet {
     }
 
     /// Returns true on the first call for a node; false for a node beyond the last.
-    fn first_time(&mut self, at: u32) -> bool {
+    fn insert(&mut self, at: u32) -> bool {
         let (word, bit) = (at as usize / 64, 1u64 << (at % 64));
         let Some(word) = self.0.get_mut(word) else { return false };
         let first = *word & bit == 0;

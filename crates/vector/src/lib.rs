@@ -23,6 +23,6 @@ mod quantize; // int8 quantization
 mod graph; // the Vamana graph
 mod ann_index; // the in-memory ANN index
 
-pub use ann_index::{AnnConfig, AnnIndex, Changed};
+pub use ann_index::{AnnConfig, AnnIndex, NeighbourChange};
 pub use distance::{DistanceMetric, VectorType};
 pub use neighbor::{Neighbor, NeighborList};

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 use pleiad_model::policy::DistanceFunction;
 
-use crate::distance::{is_similarity, nearer};
+use crate::distance::{compare_nearness, is_similarity};
 
 /// An item and its distance.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,41 +20,41 @@ impl Neighbor {
     pub fn order(&self, other: &Neighbor, function: DistanceFunction) -> Ordering {
         let ties = self.docnum.cmp(&other.docnum);
         let ties = if is_similarity(function) { ties.reverse() } else { ties };
-        nearer(function, self.distance, other.distance).then(ties)
+        compare_nearness(function, self.distance, other.distance).then(ties)
     }
 }
 
 /// Neighbours that are returned in order, a batch at a time: only the batches that callers ask for are sorted.
 pub struct NeighborList {
-    nears: Vec<Neighbor>,
+    neighbors: Vec<Neighbor>,
     function: DistanceFunction,
-    given: usize,
+    returned: usize,
 }
 
 impl NeighborList {
-    pub fn new(nears: Vec<Neighbor>, function: DistanceFunction) -> NeighborList {
-        NeighborList { nears, function, given: 0 }
+    pub fn new(neighbors: Vec<Neighbor>, function: DistanceFunction) -> NeighborList {
+        NeighborList { neighbors, function, returned: 0 }
     }
 
     pub fn len(&self) -> usize {
-        self.nears.len()
+        self.neighbors.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.nears.is_empty()
+        self.neighbors.is_empty()
     }
 
     /// The next `count` neighbours in order; empty when all were returned.
     pub fn next(&mut self, count: usize) -> &[Neighbor] {
         let function = self.function;
-        let left = self.nears.get_mut(self.given..).unwrap_or_default();
+        let left = self.neighbors.get_mut(self.returned..).unwrap_or_default();
         let count = count.min(left.len());
         if count < left.len() && count > 0 {
             left.select_nth_unstable_by(count - 1, |a, b| a.order(b, function));
         }
         let next = left.get_mut(..count).unwrap_or_default();
         next.sort_unstable_by(|a, b| a.order(b, function));
-        self.given += count;
+        self.returned += count;
         next
     }
 }

@@ -78,21 +78,21 @@ impl QuantizedVectors {
         if let Some(size) = self.sizes.get_mut(at) {
             *size = (code.step, code.length);
         }
-        let place = at * self.dimensions..(at + 1) * self.dimensions;
-        if let Some(place) = self.codes.get_mut(place).filter(|place| place.len() == code.code.len()) {
-            place.copy_from_slice(&code.code);
+        let slot = at * self.dimensions..(at + 1) * self.dimensions;
+        if let Some(slot) = self.codes.get_mut(slot).filter(|slot| slot.len() == code.code.len()) {
+            slot.copy_from_slice(&code.code);
         }
     }
 
     /// The squared Euclidean distance between two slots.
-    pub fn apart(&self, one: u32, other: u32) -> f32 {
+    pub fn distance_between(&self, one: u32, other: u32) -> f32 {
         let ((step, length), (other_step, other_length)) = (self.size(one), self.size(other));
         let dot = dot(self.slice(one), self.slice(other)) as f32 * step * other_step;
         length + other_length - 2.0 * dot
     }
 
     /// The search distance from a slot to a vector: smaller is nearer, for every distance function.
-    pub fn away(&self, at: u32, from: &QuantizedVector) -> f32 {
+    pub fn distance_to(&self, at: u32, from: &QuantizedVector) -> f32 {
         let (step, length) = self.size(at);
         let dot = dot(self.slice(at), &from.code) as f32 * step * from.step;
         match self.function {
@@ -102,7 +102,7 @@ impl QuantizedVectors {
     }
 
     /// The squared Euclidean distance from a slot to a vector, which the graph is built with.
-    pub fn apart_from(&self, at: u32, from: &QuantizedVector) -> f32 {
+    pub fn graph_distance_to(&self, at: u32, from: &QuantizedVector) -> f32 {
         let (step, length) = self.size(at);
         length + from.length - 2.0 * dot(self.slice(at), &from.code) as f32 * step * from.step
     }

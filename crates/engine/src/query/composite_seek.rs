@@ -37,7 +37,7 @@ fn seek<'i>(all: &[IndexPredicate<'_>], index: &'i CompositeIndex) -> Option<(Co
     let (mut known, mut covers, mut paths) = (Vec::new(), Vec::new(), 0);
     for (path, descending) in index.paths.iter().zip(directions(index)) {
         let here = || lookups(all, &path.path.steps);
-        let equal = here().find_map(|(at, lookup)| match &lookup.what {
+        let equal = here().find_map(|(at, lookup)| match &lookup.value {
             ValuePredicate::Equal(value) => Some((at, value)),
             _ => None,
         });
@@ -49,7 +49,7 @@ fn seek<'i>(all: &[IndexPredicate<'_>], index: &'i CompositeIndex) -> Option<(Co
         }
         let mut range: Option<TermRange> = None;
         for (at, lookup) in here() {
-            if let Some(span) = component_range(&lookup.what, descending) {
+            if let Some(span) = component_range(&lookup.value, descending) {
                 covers.push(at);
                 range = Some(range.map_or(span.clone(), |range| range.and(span)));
             }

@@ -85,7 +85,7 @@ impl QueryCursor {
     pub fn shortened(&self, key_bytes: usize) -> QueryCursor {
         match &self.at {
             CursorPosition::Key(resume_key) => {
-                QueryCursor { at: CursorPosition::Key(resume_key.shortened(key_bytes)), ..self.clone() }
+                QueryCursor { at: CursorPosition::Key(resume_key.truncated_to(key_bytes)), ..self.clone() }
             }
             _ => self.clone(),
         }

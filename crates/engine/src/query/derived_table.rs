@@ -5,7 +5,7 @@
 
 use pleiad_model::{Error, Kind, Result, Value, json};
 use pleiad_sql::compile::compile;
-use pleiad_sql::derived_table::{DerivedTable, stages};
+use pleiad_sql::derived_table::{DerivedTable, split_derived_table};
 use pleiad_sql::document::SlotValue;
 use pleiad_sql::parse::ast::Select;
 use pleiad_sql::run::{self, Finished, Flow, PageStart, RowPipeline};
@@ -38,7 +38,7 @@ impl PageTask {
         cost: &mut PageCost,
     ) -> Result<(Vec<Value>, QueryReport)> {
         let page = PageRequest { from: None, size: MATERIALIZED, ..page };
-        let read = match stages(inner) {
+        let read = match split_derived_table(inner) {
             None => self.read(inner, &compile(inner, &self.query.text, page.bind)?, page, lsns, cost)?,
             Some(stages) => self.run_derived_table(&stages, page, lsns, cost)?,
         };
@@ -60,7 +60,7 @@ impl PageTask {
         let start = PageStart { skip: cursor.skip, take: cursor.take, at: run::ResumePoint::Beginning };
         let mut pipeline = RowPipeline::new(&block, self.context(), start, page.size);
         for (number, row) in (1..).zip(rows) {
-            if pipeline.item(number, SlotValue::Value(row))? == Flow::Stop {
+            if pipeline.add_item(number, SlotValue::Value(row))? == Flow::Stop {
                 break;
             }
         }

@@ -73,7 +73,7 @@ pub async fn check_world(chance: &mut Choices<'_>, again: &str, counts: &mut Pat
                 panic!("{story}\n{case}again: {again}");
             }
         }
-        if chance.is_over() {
+        if chance.is_exhausted() {
             break;
         }
     }

@@ -34,7 +34,7 @@ impl<'p> PageExecutor<'p> {
         let cx = self.task.context();
         let searcher =
             IndexSearcher::new(&planned.reader, self.container.schema.usable_index(), &cx, &self.task.deadline);
-        let Some(PostingList { docnums: mut hits, .. }) = searcher.find(&order.condition, 0)? else { return Ok(None) };
+        let Some(PostingList { docnums: mut hits, .. }) = searcher.find(&order.predicate, 0)? else { return Ok(None) };
         if planned.reader.has_unindexed(slice)? {
             let Some(unindexed) = searcher.unindexed(0)? else { return Ok(None) };
             hits.extend(unindexed);

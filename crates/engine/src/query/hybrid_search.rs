@@ -8,7 +8,7 @@ use pleiad_model::{Error, Kind, Result, Value, json};
 use pleiad_sql::check;
 use pleiad_sql::compile::compile;
 use pleiad_sql::parse::ast::Select;
-use pleiad_sql::query_plan::{GlobalStatistics, Hybrid, scored};
+use pleiad_sql::query_plan::{GlobalStatistics, Hybrid, parse_scored_row};
 use pleiad_sql::rank::{ScoredItem, fuse};
 use pleiad_sql::run::{PageSize, RowSet};
 
@@ -47,9 +47,9 @@ impl PageTask {
         let mut rows = Vec::new();
         for text in hybrid.component_queries(&statistics) {
             let found = run_query(&text, page.scope)?;
-            rows.extend(found.iter().map(scored).collect::<Result<Vec<ScoredItem>>>()?);
+            rows.extend(found.iter().map(parse_scored_row).collect::<Result<Vec<ScoredItem>>>()?);
         }
-        let fused = fuse(&hybrid.fusing(), rows);
+        let fused = fuse(&hybrid.fusion_rules(), rows);
         let (rows, next) = self.window(hybrid, fused, select, page)?;
         Ok(QueryPage { report: report.with_rows(&rows), rows, next })
     }
@@ -67,7 +67,7 @@ impl PageTask {
         lsns: &mut Vec<PartitionLsn>,
         cost: &mut PageCost,
     ) -> Result<(Vec<Value>, QueryReport)> {
-        let select = check::read(text)?;
+        let select = check::parse_and_check(text)?;
         let page = PageRequest { from: None, size: MATERIALIZED, across: CrossPartition::ByServer, ..page };
         let read = self.read(&select, &compile(&select, text, page.bind)?, page, lsns, cost)?;
         if read.next.is_some() {

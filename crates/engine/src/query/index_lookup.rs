@@ -194,8 +194,8 @@ impl<'a> IndexSearcher<'a> {
         if !self.index.indexes(&lookup.path) {
             return Ok(None);
         }
-        let rows = self.estimate(PathHash::of(&lookup.path).finish(), &value_range(&lookup.what))?;
-        let items = if matches!(lookup.what, ValuePredicate::Strings(_)) { rows * TEST_SELECTIVITY } else { rows };
+        let rows = self.estimate(PathHash::of(&lookup.path).finish(), &value_range(&lookup.value))?;
+        let items = if matches!(lookup.value, ValuePredicate::Strings(_)) { rows * TEST_SELECTIVITY } else { rows };
         Ok(Some(Cost { rows, items }))
     }
 
@@ -262,13 +262,13 @@ impl<'a> IndexSearcher<'a> {
         if !self.index.indexes(&lookup.path) {
             return Ok(None);
         }
-        let test = match &lookup.what {
+        let test = match &lookup.value {
             ValuePredicate::Strings(test) => Some(test),
             _ => None,
         };
-        let mut range = value_range(&lookup.what);
+        let mut range = value_range(&lookup.value);
         let path = PathHash::of(&lookup.path).finish();
-        if matches!(lookup.what, ValuePredicate::Equal(_)) && !self.was_probed(path, &range) {
+        if matches!(lookup.value, ValuePredicate::Equal(_)) && !self.was_probed(path, &range) {
             // Rows with the same value are in docnum order.
             range.from.extend_from_slice(&after.saturating_add(1).to_be_bytes());
         }
@@ -322,7 +322,7 @@ impl<'a> IndexSearcher<'a> {
 
     /// A string that the index stores truncated counts as passing.
     fn passes(&self, test: &StringTest<'_>, value: &[u8]) -> bool {
-        self.cx.room.refill();
+        self.cx.memory.reset();
         match decode(value) {
             Some((Decoded::Exact(Value::String(text)), _)) => test.passes(&text, self.cx),
             Some((Decoded::Exact(_), _)) => false,

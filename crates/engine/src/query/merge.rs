@@ -59,7 +59,7 @@ impl<'p> PageExecutor<'p> {
             return Ok(());
         }
         let mut pipeline = self.pipeline();
-        let Some(docnum) = pipeline.begun_by(resume_key) else { return Ok(()) };
+        let Some(docnum) = pipeline.resume_docnum(resume_key) else { return Ok(()) };
         let mut whole = None;
         for partition in &self.container.partitions {
             if whole.is_some() {
@@ -70,7 +70,7 @@ impl<'p> PageExecutor<'p> {
             self.open(&slice)?.visit_one(docnum, &mut |record| {
                 let item =
                     StoredItem { container: self.container.rid, record, computed: &self.container.computed.queried };
-                whole = pipeline.completed(docnum, SlotValue::Item(&item), resume_key)?;
+                whole = pipeline.expand_key(docnum, SlotValue::Item(&item), resume_key)?;
                 Ok(())
             })?;
         }
@@ -95,7 +95,7 @@ impl<'p> PageExecutor<'p> {
     /// A query that reads no items runs from the beginning for every page: its rows come from its own text.
     pub fn run_constant(&self) -> Result<(Finished, Option<CursorPosition>)> {
         let mut pipeline = self.pipeline();
-        pipeline.nothing()?;
+        pipeline.add_constant_row()?;
         let Finished { rows, next } = pipeline.finish(None)?;
         let given = rows.len() as u64;
         let next = next.map(|_| PageStart {
@@ -227,7 +227,7 @@ impl<'p> PageExecutor<'p> {
         work: &mut ScanStats,
     ) -> Result<()> {
         match sum {
-            Some(pipeline) if pipeline.takes_more() => self.scan_into(pipeline, slice, planned, work),
+            Some(pipeline) if pipeline.accepts_any_order() => self.scan_into(pipeline, slice, planned, work),
             _ => merge(sum, self.scan_slice(slice, planned, work)?),
         }
     }

@@ -14,13 +14,13 @@ use pleiad_partition::price;
 use pleiad_sql::advice::advice;
 use pleiad_sql::block::Block;
 use pleiad_sql::compile::Bind;
-use pleiad_sql::derived_table::stages;
+use pleiad_sql::derived_table::split_derived_table;
 use pleiad_sql::expr::{Context, Interrupt, MemoryBudget, UserFunctions};
 use pleiad_sql::index_predicate;
 use pleiad_sql::parse::ast::Select;
 use pleiad_sql::parse::print::print;
-use pleiad_sql::query_plan::{Hybrid, Reading};
-use pleiad_sql::rank::is_component;
+use pleiad_sql::query_plan::{ComponentFormat, Hybrid};
+use pleiad_sql::rank::is_component_query;
 use pleiad_sql::run::{self, PageSize, PageStart, RowSet};
 use pleiad_sql::{Parameters, check};
 use pleiad_storage::{at_hand, has_given_up, not_at_hand, waiting_here};
@@ -310,14 +310,14 @@ impl PageTask {
         let counts = check::check_parameters(select, bind.parameters, &self.query.text)?;
         self.find_functions(select)?;
         // A client that fuses component queries reads no further than the first page of each.
-        let size = if is_component(select) { MATERIALIZED } else { self.query.size };
+        let size = if is_component_query(select) { MATERIALIZED } else { self.query.size };
         let (scope, across) = (&self.query.scope, self.query.across);
         let page = PageRequest { bind, scope, across, from: self.query.from.as_ref(), size, began };
-        if let Some(hybrid) = Hybrid::of(select, &self.query.text, bind, counts, Reading::Sorted)? {
+        if let Some(hybrid) = Hybrid::of(select, &self.query.text, bind, counts, ComponentFormat::Sorted)? {
             not_at_hand()?;
             return self.run_hybrid_search(&hybrid, select, page, lsns, cost);
         }
-        match stages(select) {
+        match split_derived_table(select) {
             Some(stages) => {
                 not_at_hand()?;
                 self.run_derived_table(&stages, page, lsns, cost)
@@ -374,13 +374,13 @@ impl PageTask {
             task: self,
             container,
             block,
-            condition: index_predicate::condition(block),
+            condition: index_predicate::index_predicate(block),
             keys: KeyPath::of(order.as_deref().unwrap_or_default()),
             order: order.unwrap_or_default(),
             ordering,
-            nearest: index_predicate::nearest(block),
-            text_score: index_predicate::relevant(block),
-            text_aggregates: index_predicate::tallies(block),
+            nearest: index_predicate::vector_order(block),
+            text_score: index_predicate::text_score_order(block),
+            text_aggregates: index_predicate::text_aggregates(block),
             start: cursor.start(),
             size: page.size,
         };
@@ -453,8 +453,8 @@ impl PageTask {
             started_ms: self.started_ms,
             geospatial: self.at.container.definition.geospatial,
             user_functions: self.functions.get().map(|functions| functions as &dyn UserFunctions),
-            room: MemoryBudget::new(ROW_BYTES_MAX),
-            watch: Some(&self.deadline),
+            memory: MemoryBudget::new(ROW_BYTES_MAX),
+            interrupt: Some(&self.deadline),
         }
     }
 

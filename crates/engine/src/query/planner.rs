@@ -367,7 +367,7 @@ fn ordered_scan(request: &PlanRequest<'_>) -> Option<OrderedScan> {
 /// The range of the scan, if the filter bounds the sort key itself.
 fn narrowed(condition: Option<&IndexPredicate<'_>>, order: &OrderPath) -> Option<TermRange> {
     let of = |condition: &IndexPredicate<'_>| match condition {
-        IndexPredicate::Path(PathPredicate { path, what: value })
+        IndexPredicate::Path(PathPredicate { path, value })
             if *path == order.path && !matches!(value, ValuePredicate::Strings(_)) =>
         {
             Some(value_range(value))
@@ -455,7 +455,7 @@ fn ordered_scan_us(request: &PlanRequest<'_>, bound: bool, cost: Option<Cost>, i
 
 /// Whether the predicate bounds the scan. A string test does not: it is evaluated on every string.
 fn is_bound_by(scan: &OrderedScan, lookup: &PathPredicate<'_>) -> bool {
-    !matches!(lookup.what, ValuePredicate::Strings(_)) && PathHash::of(&lookup.path).finish() == scan.path
+    !matches!(lookup.value, ValuePredicate::Strings(_)) && PathHash::of(&lookup.path).finish() == scan.path
 }
 
 #[cfg(test)]

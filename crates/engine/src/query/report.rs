@@ -264,7 +264,7 @@ impl QueryReport {
     fn with_special_indexes(mut self, needs: &IndexNeeds<'_, '_>, index: UsableIndex<'_>) -> Self {
         let mut specs = Vec::new();
         needs.condition.iter().for_each(|condition| collect_special_indexes(condition, &mut specs));
-        needs.text_score.iter().for_each(|order| collect_special_indexes(&order.condition, &mut specs));
+        needs.text_score.iter().for_each(|order| collect_special_indexes(&order.predicate, &mut specs));
         specs.extend(needs.nearest.map(|nearest| IndexSpec::Vector(nearest.path.clone())));
         for spec in specs {
             let is_there = match &spec {
@@ -360,7 +360,7 @@ fn collect_special_indexes(condition: &IndexPredicate<'_>, found: &mut Vec<Index
 fn suggestion<'c>(all: &'c [IndexPredicate<'_>]) -> Vec<&'c [PathStep]> {
     let (mut equal, mut ranges): (Vec<&[PathStep]>, Vec<&[PathStep]>) = Default::default();
     for condition in all {
-        let IndexPredicate::Path(PathPredicate { path, what: value }) = condition else { continue };
+        let IndexPredicate::Path(PathPredicate { path, value }) = condition else { continue };
         match value {
             _ if path.contains(&PathStep::Element) || is_made_when_read(path) => {}
             ValuePredicate::Equal(_) if !equal.contains(&path.as_slice()) => equal.push(path),
@@ -379,7 +379,7 @@ fn suggestion<'c>(all: &'c [IndexPredicate<'_>]) -> Vec<&'c [PathStep]> {
 }
 
 fn is_precise(lookup: &PathPredicate<'_>) -> bool {
-    matches!(lookup.what, ValuePredicate::Equal(_) | ValuePredicate::Range(..) | ValuePredicate::Prefix(_))
+    matches!(lookup.value, ValuePredicate::Equal(_) | ValuePredicate::Range(..) | ValuePredicate::Prefix(_))
 }
 
 fn composite_metric(order: &[OrderPath]) -> IndexMetric {

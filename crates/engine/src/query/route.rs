@@ -47,10 +47,10 @@ pub fn routed_ranges(
     let Some(definition) = &at.container.schema.key else {
         return Ok(RoutedRanges { ranges: vec![EpkRange::FULL], is_one_key: false });
     };
-    let keys = match pruning::route(select, bind, definition) {
-        PrunedKeys::Nothing => return Ok(RoutedRanges { ranges: Vec::new(), is_one_key: true }),
+    let keys = match pruning::prune(select, bind, definition) {
+        PrunedKeys::None => return Ok(RoutedRanges { ranges: Vec::new(), is_one_key: true }),
         PrunedKeys::Keys(keys) => keys,
-        PrunedKeys::Everything => {
+        PrunedKeys::All => {
             check_across(select, across)?;
             return Ok(RoutedRanges { ranges: vec![EpkRange::FULL], is_one_key: false });
         }

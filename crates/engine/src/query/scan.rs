@@ -123,11 +123,11 @@ impl SliceScan<'_> {
             AccessPath::OrderedScan(scan) => self.scan_in_order(scan, pipeline, work),
             AccessPath::VectorScan(plan) => self.scan_vectors(plan, pipeline, work),
             AccessPath::TextCounts(figures) => {
-                pipeline.tally(figures);
+                pipeline.add_text_counts(figures);
                 Ok(ScanEnd::Exhausted)
             }
             AccessPath::ItemCount(items) => {
-                pipeline.count(*items);
+                pipeline.count_rows(*items);
                 Ok(ScanEnd::Exhausted)
             }
         }
@@ -334,7 +334,7 @@ impl SliceScan<'_> {
         work: &mut ScanStats,
     ) -> Result<ScanEnd> {
         let Some(nearest) = self.nearest else { return Ok(ScanEnd::Unordered) };
-        let query = VectorQuery { rule: &plan.rule, function: nearest.measure.function, to: nearest.to };
+        let query = VectorQuery { rule: &plan.rule, function: nearest.measure.function, to: nearest.target };
         let (mut seen, mut list) = (HashSet::new(), plan.list);
         while let Some(candidates) = list {
             let Some(neighbors) = self.reader.ann_search(self.slice, query, candidates)? else { break };
@@ -458,9 +458,9 @@ impl SliceScan<'_> {
             not_at_hand()?;
         }
         let document = StoredItem { container: self.container, record, computed: self.computed };
-        let (began, kept) = (self.times.then(Instant::now), pipeline.kept());
-        let flow = pipeline.item(record.docnum, SlotValue::Item(&document));
-        work.items_kept += pipeline.kept() - kept;
+        let (began, kept) = (self.times.then(Instant::now), pipeline.matched_items());
+        let flow = pipeline.add_item(record.docnum, SlotValue::Item(&document));
+        work.items_kept += pipeline.matched_items() - kept;
         work.evaluating += began.map_or(Duration::ZERO, |began| began.elapsed());
         flow
     }

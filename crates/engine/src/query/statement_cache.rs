@@ -32,9 +32,9 @@ pub struct Statement {
     block: OnceLock<Arc<Block>>,
 }
 
-/// Like `check::read`, with the cache in front.
+/// Like `check::parse_and_check`, with the cache in front.
 pub fn read(text: &str) -> Result<Arc<Statement>> {
-    let read = || check::read(text).map(|select| Arc::new(Statement { select, block: OnceLock::new() }));
+    let read = || check::parse_and_check(text).map(|select| Arc::new(Statement { select, block: OnceLock::new() }));
     if text.len() > TEXT_BYTES_MAX {
         return read();
     }
@@ -91,7 +91,7 @@ mod tests {
     fn parsed_texts_are_cached_and_errors_are_not() {
         let text = "SELECT VALUE c.kept FROM c";
         assert!(Arc::ptr_eq(&read(text).unwrap(), &read(text).unwrap()));
-        assert_eq!(read("SELECT").err(), check::read("SELECT").err());
+        assert_eq!(read("SELECT").err(), check::parse_and_check("SELECT").err());
         let long = format!("SELECT VALUE '{}'", "x".repeat(TEXT_BYTES_MAX));
         assert!(!Arc::ptr_eq(&read(&long).unwrap(), &read(&long).unwrap()));
     }

@@ -43,9 +43,10 @@ impl TextRule {
 
     pub fn collect(&self, item: &Value, found: &mut Vec<IndexTerm>) {
         let Some(text) = self.text(item) else { return };
-        let (path, words) = (self.id(), Analyzer::new(self.language).words(text));
+        let (path, words) = (self.id(), Analyzer::new(self.language).analyze(text));
         found.push(IndexTerm::index(path, length_row(u32::try_from(words.len()).unwrap_or(u32::MAX))));
-        found.extend(words.counted().into_iter().map(|(word, count)| IndexTerm::index(path, word_row(word, count))));
+        found
+            .extend(words.word_counts().into_iter().map(|(word, count)| IndexTerm::index(path, word_row(word, count))));
     }
 
     fn text<'v>(&self, item: &'v Value) -> Option<&'v str> {

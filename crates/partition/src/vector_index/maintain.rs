@@ -75,7 +75,7 @@ impl Partition {
         }
         let mut sketch = AnnIndex::new(plan);
         let whole = match self.saved_lsn(rule).await? {
-            _ if plan.list.is_none() => restore(&view, rule, &mut sketch).await?,
+            _ if plan.search_list_size.is_none() => restore(&view, rule, &mut sketch).await?,
             Some(lsn) if lsn <= view.lsn() => self.come_back(&view, rule, &mut sketch, lsn, goes_on).await?,
             _ => self.build(&view, rule, &mut sketch, goes_on).await?,
         };
@@ -128,7 +128,7 @@ impl Partition {
             if !goes_on() || self.is_ending() {
                 return Ok(false);
             }
-            some.iter().for_each(|docnum| sketch.link_again(*docnum));
+            some.iter().for_each(|docnum| sketch.reinsert(*docnum));
         }
         Ok(true)
     }
@@ -141,15 +141,15 @@ impl Partition {
         if !more {
             sweep(&view, rule, held).await?;
         }
-        if held.sketch.read().is_worn() {
-            let renewed = held.sketch.read().renewed();
+        if held.sketch.read().needs_rebuild() {
+            let renewed = held.sketch.read().rebuilt();
             *held.sketch.write() = renewed;
         }
         let lsn = held.lsn.load(Ordering::Acquire);
         let is_quiet = held.seen_lsn.swap(lsn, Ordering::Relaxed) == lsn && !more;
         let (changed, known) = {
             let sketch = held.sketch.read();
-            (sketch.changed(), sketch.len())
+            (sketch.changed_count(), sketch.len())
         };
         if changed > 0 && (is_quiet || changed >= CHANGED_MIN.max(known / 4)) {
             let changed = held.sketch.write().take_changed();

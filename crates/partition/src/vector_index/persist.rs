@@ -11,7 +11,7 @@
 use pleiad_model::policy::DistanceFunction;
 use pleiad_model::{Error, Result};
 use pleiad_storage::{Batch, Snapshot, Store, keyspace};
-use pleiad_vector::{AnnIndex, Changed};
+use pleiad_vector::{AnnIndex, NeighbourChange};
 
 use crate::index::VectorRule;
 use crate::partition::Partition;
@@ -60,16 +60,22 @@ impl Partition {
         snapshot
             .visit(&from, &to, &mut |row, bytes| {
                 if let Ok((_, docnum @ 1..)) = keyspace::decode_graph(row) {
-                    sketch.relink(docnum, decode_neighbours(bytes));
+                    sketch.restore_neighbours(docnum, decode_neighbours(bytes));
                 }
                 true
             })
             .await?;
-        sketch.restored();
+        sketch.finish_restore();
         Ok(())
     }
 
-    pub(super) async fn save(&self, schema: &Schema, rule: &VectorRule, changed: Vec<Changed>, lsn: u64) -> Result<()> {
+    pub(super) async fn save(
+        &self,
+        schema: &Schema,
+        rule: &VectorRule,
+        changed: Vec<NeighbourChange>,
+        lsn: u64,
+    ) -> Result<()> {
         let (shard, mut batch) = (self.range.shard, Batch::new());
         for (docnum, neighbours) in changed {
             let row = keyspace::graph(shard, rule.id, docnum);

@@ -4,42 +4,45 @@ use super::*;
 use crate::check;
 
 #[track_caller]
-fn meets(text: &str, rules: &[&str]) {
-    assert_eq!(advice(&check::read(text).unwrap()), rules, "{text}");
+fn check_advice(text: &str, rules: &[&str]) {
+    assert_eq!(advice(&check::parse_and_check(text).unwrap()), rules, "{text}");
 }
 
 #[test]
-fn each_rule_names_a_pattern() {
-    meets("SELECT * FROM c WHERE ARRAY_CONTAINS(c.tags, {\"a\": 1}, true)", &["QA1000"]);
-    meets("SELECT DISTINCT c.id FROM c JOIN t IN c.tags WHERE t = 'x'", &["QA1001"]);
-    meets("SELECT * FROM c WHERE CONTAINS(c.s, 'x')", &["QA1002"]);
-    meets("SELECT * FROM c WHERE StartsWith(c.s, 'x', true)", &["QA1003"]);
-    meets("SELECT * FROM c WHERE StringEquals(c.s, 'x', true)", &["QA1003"]);
-    meets("SELECT * FROM c WHERE ENDSWITH(c.s, 'x', true)", &["QA1004"]);
-    meets("SELECT COUNT(1) AS n FROM c GROUP BY LOWER(c.s)", &["QA1005"]);
-    meets("SELECT * FROM c WHERE UPPER(c.s) = 'X'", &["QA1006"]);
-    meets("SELECT * FROM c WHERE LOWER(c.s) IN ('x', 'y')", &["QA1006"]);
-    meets("SELECT * FROM c WHERE c.at < GetCurrentDateTime()", &["QA1007"]);
-    meets("SELECT * FROM c WHERE c.at < GetCurrentTicks()", &["QA1008"]);
-    meets("SELECT * FROM c WHERE c.at < GetCurrentTimestamp()", &["QA1009"]);
+fn each_rule_matches_its_pattern() {
+    check_advice("SELECT * FROM c WHERE ARRAY_CONTAINS(c.tags, {\"a\": 1}, true)", &["QA1000"]);
+    check_advice("SELECT DISTINCT c.id FROM c JOIN t IN c.tags WHERE t = 'x'", &["QA1001"]);
+    check_advice("SELECT * FROM c WHERE CONTAINS(c.s, 'x')", &["QA1002"]);
+    check_advice("SELECT * FROM c WHERE StartsWith(c.s, 'x', true)", &["QA1003"]);
+    check_advice("SELECT * FROM c WHERE StringEquals(c.s, 'x', true)", &["QA1003"]);
+    check_advice("SELECT * FROM c WHERE ENDSWITH(c.s, 'x', true)", &["QA1004"]);
+    check_advice("SELECT COUNT(1) AS n FROM c GROUP BY LOWER(c.s)", &["QA1005"]);
+    check_advice("SELECT * FROM c WHERE UPPER(c.s) = 'X'", &["QA1006"]);
+    check_advice("SELECT * FROM c WHERE LOWER(c.s) IN ('x', 'y')", &["QA1006"]);
+    check_advice("SELECT * FROM c WHERE c.at < GetCurrentDateTime()", &["QA1007"]);
+    check_advice("SELECT * FROM c WHERE c.at < GetCurrentTicks()", &["QA1008"]);
+    check_advice("SELECT * FROM c WHERE c.at < GetCurrentTimestamp()", &["QA1009"]);
 }
 
 #[test]
-fn what_is_near_to_a_pattern_meets_no_rule() {
-    meets("SELECT * FROM c WHERE ARRAY_CONTAINS(c.tags, 'x')", &[]);
-    meets("SELECT * FROM c WHERE ARRAY_CONTAINS(c.tags, 'x', false)", &[]);
-    meets("SELECT DISTINCT c.id FROM c", &[]);
-    meets("SELECT c.id FROM c JOIN t IN c.tags", &[]);
-    meets("SELECT * FROM c WHERE STARTSWITH(c.s, 'x') AND ENDSWITH(c.s, 'y', false) AND StringEquals(c.s, 'z')", &[]);
-    meets("SELECT c.a.b, COUNT(1) AS n FROM c GROUP BY c.a.b, c[\"s\"]", &[]);
-    meets("SELECT UPPER(c.s) FROM c WHERE c.s = UPPER('x') AND c.t = LOWER(@t)", &[]);
-    meets("SELECT GetCurrentDateTime() AS now, c.id FROM c WHERE c.at < GetCurrentTimestampStatic()", &[]);
+fn similar_queries_match_no_rule() {
+    check_advice("SELECT * FROM c WHERE ARRAY_CONTAINS(c.tags, 'x')", &[]);
+    check_advice("SELECT * FROM c WHERE ARRAY_CONTAINS(c.tags, 'x', false)", &[]);
+    check_advice("SELECT DISTINCT c.id FROM c", &[]);
+    check_advice("SELECT c.id FROM c JOIN t IN c.tags", &[]);
+    check_advice(
+        "SELECT * FROM c WHERE STARTSWITH(c.s, 'x') AND ENDSWITH(c.s, 'y', false) AND StringEquals(c.s, 'z')",
+        &[],
+    );
+    check_advice("SELECT c.a.b, COUNT(1) AS n FROM c GROUP BY c.a.b, c[\"s\"]", &[]);
+    check_advice("SELECT UPPER(c.s) FROM c WHERE c.s = UPPER('x') AND c.t = LOWER(@t)", &[]);
+    check_advice("SELECT GetCurrentDateTime() AS now, c.id FROM c WHERE c.at < GetCurrentTimestampStatic()", &[]);
 }
 
 #[test]
-fn several_rules_come_in_order_and_once() {
+fn rules_are_sorted_and_unique() {
     let text = "SELECT VALUE c.id FROM c WHERE c.at < GetCurrentTicks() AND (CONTAINS(c.a, 'x') OR CONTAINS(c.b, 'x')) \
                 AND EXISTS(SELECT VALUE t FROM t IN c.tags WHERE LOWER(t) = 'x' AND t != GetCurrentDateTime())";
-    meets(text, &["QA1002", "QA1006", "QA1007", "QA1008"]);
-    meets("SELECT VALUE (SELECT DISTINCT VALUE u FROM t IN c.tags JOIN u IN t) FROM c", &["QA1001"]);
+    check_advice(text, &["QA1002", "QA1006", "QA1007", "QA1008"]);
+    check_advice("SELECT VALUE (SELECT DISTINCT VALUE u FROM t IN c.tags JOIN u IN t) FROM c", &["QA1001"]);
 }

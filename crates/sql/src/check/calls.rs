@@ -17,12 +17,12 @@ impl<'q> Checker<'q> {
         function: &'q str,
         arguments: &'q [Expr],
         scope: &NameScope<'q>,
-        place: ExprContext,
+        context: ExprContext,
     ) -> Checked {
         let upper = function.to_ascii_uppercase();
         if AggregateKind::find(function).is_some() {
             check_arity(&upper, AGGREGATE, call, arguments)?;
-            return self.aggregate(call, arguments, scope, place);
+            return self.aggregate(call, arguments, scope, context);
         }
         if upper == "FULLTEXTSCORE" {
             const ELSEWHERE: &str = "The FullTextScore function is only allowed in the ORDER BY RANK clause.";
@@ -30,31 +30,31 @@ impl<'q> Checker<'q> {
         }
         if upper == "RRF" {
             // The service does not know RRF as a function here, and reports errors in its arguments first.
-            let scores = arguments.iter().filter_map(|score| self.scalar(score, scope, place).err());
-            let faults: Vec<Diagnostic> =
-                scores.chain([unknown(call, function).with_hint("It stands in ORDER BY RANK.")]).collect();
-            return Diagnostic::together(faults).map_or(Ok(()), Err);
+            let scores = arguments.iter().filter_map(|score| self.scalar(score, scope, context).err());
+            let diagnostics: Vec<Diagnostic> =
+                scores.chain([unknown_function(call, function).with_hint("It stands in ORDER BY RANK.")]).collect();
+            return Diagnostic::combine(diagnostics).map_or(Ok(()), Err);
         }
-        let Some(known) = functions::find(function) else { return Err(unknown(call, function)) };
+        let Some(known) = functions::find(function) else { return Err(unknown_function(call, function)) };
         check_arity(known.name, known.arity, call, arguments)?;
         if known.name == functions::VECTOR_DISTANCE {
             check_options(call, arguments)?;
         }
-        self.scalars(arguments, scope, place)
+        self.scalars(arguments, scope, context)
     }
 }
 
 /// The span of the name alone, which the service reports.
-fn name_of(call: &Expr, function: &str) -> Span {
+fn name_span(call: &Expr, function: &str) -> Span {
     Span { start: call.span.start, end: call.span.start + function.len() }
 }
 
-fn unknown(call: &Expr, function: &str) -> Diagnostic {
+fn unknown_function(call: &Expr, function: &str) -> Diagnostic {
     let message = format!("'{function}' is not a recognized built-in function name.");
-    let fault = Diagnostic::coded(name_of(call, function), "SC2005", message);
+    let diagnostic = Diagnostic::coded(name_span(call, function), "SC2005", message);
     match suggest::function(function) {
-        Some(hint) => fault.with_hint(hint),
-        None => fault,
+        Some(hint) => diagnostic.with_hint(hint),
+        None => diagnostic,
     }
 }
 

@@ -20,27 +20,27 @@ pub(super) fn check(select: &Select) -> Result<(), Diagnostic> {
 
 /// Rejects clauses that subqueries may not have. Reports all of them, inner subqueries first, as the service does.
 pub(super) fn check_subqueries(select: &Select) -> Result<(), Diagnostic> {
-    let mut faults = Vec::new();
-    select.each_subquery(&mut |inner| note_subquery(inner, &mut faults));
-    Diagnostic::together(faults).map_or(Ok(()), Err)
+    let mut diagnostics = Vec::new();
+    select.each_subquery(&mut |inner| collect_subquery_errors(inner, &mut diagnostics));
+    Diagnostic::combine(diagnostics).map_or(Ok(()), Err)
 }
 
-fn note_subquery(select: &Select, faults: &mut Vec<Diagnostic>) {
-    select.each_subquery(&mut |inner| note_subquery(inner, faults));
-    let mut refuse = |span, code, message: &str| faults.push(Diagnostic::coded(span, code, message));
-    let places = select.places;
+fn collect_subquery_errors(select: &Select, diagnostics: &mut Vec<Diagnostic>) {
+    select.each_subquery(&mut |inner| collect_subquery_errors(inner, diagnostics));
+    let mut reject = |span, code, message: &str| diagnostics.push(Diagnostic::coded(span, code, message));
+    let spans = select.spans;
     match &select.order_by {
         Some(OrderBy::Rank(score)) => {
-            refuse(score.span, "SC2228", "The ORDER BY RANK clause is not supported in subqueries.");
+            reject(score.span, "SC2228", "The ORDER BY RANK clause is not supported in subqueries.");
         }
-        Some(OrderBy::Keys(_)) => refuse(places.order_by, "SC2202", "'ORDER BY' is not supported in subqueries."),
+        Some(OrderBy::Keys(_)) => reject(spans.order_by, "SC2202", "'ORDER BY' is not supported in subqueries."),
         None => {}
     }
     if select.top.is_some() {
-        refuse(places.top, "SC2203", "'TOP' is not supported in subqueries.");
+        reject(spans.top, "SC2203", "'TOP' is not supported in subqueries.");
     }
     if select.offset_limit.is_some() {
-        refuse(places.offset_limit, "SC2204", "'OFFSET LIMIT' clause is not supported in subqueries.");
+        reject(spans.offset_limit, "SC2204", "'OFFSET LIMIT' clause is not supported in subqueries.");
     }
 }
 
@@ -52,10 +52,10 @@ fn check_star(select: &Select) -> Result<(), Diagnostic> {
     if select.from.len() == 1 {
         return Ok(());
     }
-    let fault = Diagnostic::coded(span, "SC2040", "'SELECT *' is only valid with a single input set.");
+    let diagnostic = Diagnostic::coded(span, "SC2040", "'SELECT *' is only valid with a single input set.");
     let hint =
         if select.from.is_empty() { "Add FROM c." } else { "Name what to select: SELECT c, x or SELECT VALUE c." };
-    Err(fault.with_hint(hint))
+    Err(diagnostic.with_hint(hint))
 }
 
 fn check_column_names(spec: &SelectSpec) -> Result<(), Diagnostic> {
@@ -66,7 +66,7 @@ fn check_column_names(spec: &SelectSpec) -> Result<(), Diagnostic> {
         None => Ok(()),
         Some((item, name)) => {
             let span = item.alias.as_ref().map_or(item.expr.span, |alias| alias.span);
-            Err(Diagnostic::named_twice(span, name).with_hint("Give one of them an alias."))
+            Err(Diagnostic::duplicate_property(span, name).with_hint("Give one of them an alias."))
         }
     }
 }
@@ -107,8 +107,8 @@ fn check_order_keys(select: &Select, keys: &[OrderByItem]) -> Result<(), Diagnos
         Some(key) => {
             const NOT_A_PATH: &str =
                 "Unsupported ORDER BY clause. ORDER BY item expression could not be mapped to a document path.";
-            let fault = Diagnostic::coded(key.expr.span, "2206", NOT_A_PATH);
-            Err(fault.with_hint("Sort by a property, or by a computed property of the container."))
+            let diagnostic = Diagnostic::coded(key.expr.span, "2206", NOT_A_PATH);
+            Err(diagnostic.with_hint("Sort by a property, or by a computed property of the container."))
         }
     }
 }
@@ -138,11 +138,11 @@ pub(super) fn is_document_path(expr: &Expr, select: &Select) -> bool {
     let ExprKind::Access { base, steps } = &expr.kind else { return false };
     let ExprKind::Name(name) = &base.kind else { return false };
     let Some(root) = select.from.first() else { return false };
-    let is_item = !root.each && matches!(root.of.kind, ExprKind::Name(_) | ExprKind::Access { .. });
-    is_item && root.name() == Some(name) && steps.iter().all(is_fixed)
+    let is_item = !root.each && matches!(root.expr.kind, ExprKind::Name(_) | ExprKind::Access { .. });
+    is_item && root.name() == Some(name) && steps.iter().all(is_constant_step)
 }
 
-fn is_fixed(step: &AstStep) -> bool {
+fn is_constant_step(step: &AstStep) -> bool {
     match step {
         AstStep::Property(_) => true,
         AstStep::Index(index) => matches!(index.kind, ExprKind::Constant(_) | ExprKind::Parameter(_)),

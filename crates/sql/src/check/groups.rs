@@ -10,7 +10,7 @@ use super::{Checked, Checker, ExprContext};
 use crate::check::names::NameScope;
 use crate::expr::aggregate::AggregateKind;
 use crate::parse::ast::{AstStep, Expr, ExprKind, OrderBy, OrderByItem, Select, SelectSpec};
-use crate::parse::print::{print_alike, print_expr};
+use crate::parse::print::{print_canonical, print_expr};
 use crate::parse::{Diagnostic, Span};
 
 /// The function and the argument, if this is a call of an aggregate.
@@ -21,14 +21,14 @@ pub fn aggregate(expr: &Expr) -> Option<(AggregateKind, &Expr)> {
 
 /// Whether the select list aggregates rows.
 pub fn has_aggregate(spec: &SelectSpec) -> bool {
-    spec.items().iter().any(|item| holds_aggregate(&item.expr))
+    spec.items().iter().any(|item| contains_aggregate(&item.expr))
 }
 
 /// Whether this scalar is or contains an aggregate. Aggregates in subqueries do not count.
-pub fn holds_aggregate(expr: &Expr) -> bool {
+pub fn contains_aggregate(expr: &Expr) -> bool {
     let mut found = aggregate(expr).is_some();
     let _ = expr.each_child(&mut |child| {
-        found |= holds_aggregate(child);
+        found |= contains_aggregate(child);
         if found { Err(()) } else { Ok(()) }
     });
     found
@@ -38,7 +38,7 @@ pub(super) fn is_aggregated(select: &Select) -> bool {
     !select.group_by.is_empty() || has_aggregate(&select.spec)
 }
 
-pub(super) fn nested(around: Span) -> Diagnostic {
+pub(super) fn nested_aggregate(around: Span) -> Diagnostic {
     const NESTED: &str = "Cannot perform an aggregate function on an expression containing an aggregate or a subquery.";
     Diagnostic::coded(around, "SC2101", NESTED)
 }
@@ -49,11 +49,11 @@ impl<'q> Checker<'q> {
         call: &'q Expr,
         arguments: &'q [Expr],
         scope: &NameScope<'q>,
-        place: ExprContext,
+        context: ExprContext,
     ) -> Checked {
-        match place {
+        match context {
             ExprContext::Select => self.scalars(arguments, scope, ExprContext::Aggregate(call.span)),
-            ExprContext::Aggregate(around) => Err(nested(around)),
+            ExprContext::Aggregate(around) => Err(nested_aggregate(around)),
             ExprContext::Row(clause) => {
                 let message = format!("An aggregate function cannot stand in {clause}: it looks at one row at a time.");
                 Err(Diagnostic::plain(call.span, message))
@@ -70,13 +70,14 @@ pub(super) fn check(select: &Select) -> Result<(), Diagnostic> {
     let rows = select.from.iter().filter_map(|source| source.name()).collect();
     let listed = GroupChecker { keys: GroupKeys::of(&select.group_by), rows, clause: GroupedClause::SelectList };
     let sorted = GroupChecker { clause: GroupedClause::OrderBy, ..listed.clone() };
-    let faults = select.spec.items().iter().filter_map(|item| listed.check(&item.expr).err());
-    let faults = faults.chain(sorted_by(select).iter().filter_map(|key| sorted.check(&key.expr).err()));
-    Diagnostic::together(faults).map_or(Ok(()), Err)
+    let diagnostics = select.spec.items().iter().filter_map(|item| listed.check(&item.expr).err());
+    let diagnostics =
+        diagnostics.chain(grouped_sort_keys(select).iter().filter_map(|key| sorted.check(&key.expr).err()));
+    Diagnostic::combine(diagnostics).map_or(Ok(()), Err)
 }
 
 /// The sort keys to check. Without `GROUP BY` there is a single row, which any key sorts.
-fn sorted_by(select: &Select) -> &[OrderByItem] {
+fn grouped_sort_keys(select: &Select) -> &[OrderByItem] {
     match &select.order_by {
         Some(OrderBy::Keys(keys)) if !select.group_by.is_empty() => keys,
         _ => &[],
@@ -111,25 +112,25 @@ impl GroupKeys {
             ExprKind::Access { steps, .. } => steps.len(),
             _ => 0,
         };
-        let texts = keys.iter().enumerate().map(|(at, key)| (print_alike(key), at)).collect();
+        let texts = keys.iter().enumerate().map(|(at, key)| (print_canonical(key), at)).collect();
         GroupKeys { texts, lengths: keys.iter().map(length).collect() }
     }
 
     /// The number of the key that equals the expression.
-    pub fn at(&self, expr: &Expr) -> Option<usize> {
-        if self.texts.is_empty() { None } else { self.texts.get(&print_alike(expr)).copied() }
+    pub fn position(&self, expr: &Expr) -> Option<usize> {
+        if self.texts.is_empty() { None } else { self.texts.get(&print_canonical(expr)).copied() }
     }
 
     /// The key that is a prefix of a path, and the remaining steps: `c.a` and `.b` for `c.a.b`.
-    pub fn above<'e>(&self, expr: &'e Expr) -> Option<(usize, &'e [AstStep])> {
+    pub fn prefix_of<'e>(&self, expr: &'e Expr) -> Option<(usize, &'e [AstStep])> {
         let ExprKind::Access { base, steps } = &expr.kind else { return None };
         self.lengths.range(..steps.len()).rev().find_map(|count| {
             let (taken, left) = steps.split_at(*count);
             let at = match taken {
-                [] => self.at(base),
+                [] => self.position(base),
                 taken => {
                     let kind = ExprKind::Access { base: base.clone(), steps: taken.to_vec() };
-                    self.at(&Expr { kind, span: expr.span })
+                    self.position(&Expr { kind, span: expr.span })
                 }
             };
             Some((at?, left))
@@ -154,15 +155,15 @@ enum GroupedClause {
 
 impl<'q> GroupChecker<'q> {
     fn check(&self, expr: &'q Expr) -> Result<(), Diagnostic> {
-        if aggregate(expr).is_some() || self.keys.at(expr).is_some() {
+        if aggregate(expr).is_some() || self.keys.position(expr).is_some() {
             return Ok(());
         }
-        if let Some((_, steps)) = self.keys.above(expr) {
+        if let Some((_, steps)) = self.keys.prefix_of(expr) {
             return steps.iter().filter_map(AstStep::index).try_for_each(|index| self.check(index));
         }
         match &expr.kind {
-            ExprKind::Name(name) if self.rows.contains(name.as_str()) => Err(self.out_of_reach(expr)),
-            ExprKind::Access { base, .. } if self.is_row(base) => Err(self.out_of_reach(expr)),
+            ExprKind::Name(name) if self.rows.contains(name.as_str()) => Err(self.not_grouped(expr)),
+            ExprKind::Access { base, .. } if self.is_row(base) => Err(self.not_grouped(expr)),
             ExprKind::Subquery { select, .. } => self.check_subquery(select),
             _ => expr.each_child(&mut |child| self.check(child)),
         }
@@ -174,16 +175,16 @@ impl<'q> GroupChecker<'q> {
 
     /// Aliases of the subquery shadow the outer ones.
     fn check_subquery(&self, select: &'q Select) -> Result<(), Diagnostic> {
-        select.from.iter().try_for_each(|source| self.check(&source.of))?;
+        select.from.iter().try_for_each(|source| self.check(&source.expr))?;
         let own: HashSet<&str> = select.from.iter().filter_map(|source| source.name()).collect();
         let rows = self.rows.difference(&own).copied().collect();
         let inside = GroupChecker { rows, ..self.clone() };
-        select.each_scalar(&mut |scalar| inside.check_inside(scalar, select))
+        select.each_scalar(&mut |scalar| inside.check_in_subquery(scalar, select))
     }
 
     /// In a subquery not even an aggregate's argument may use the outer rows.
-    fn check_inside(&self, expr: &'q Expr, of: &'q Select) -> Result<(), Diagnostic> {
-        let is_source = of.from.iter().any(|source| std::ptr::eq(&source.of, expr));
+    fn check_in_subquery(&self, expr: &'q Expr, of: &'q Select) -> Result<(), Diagnostic> {
+        let is_source = of.from.iter().any(|source| std::ptr::eq(&source.expr, expr));
         match aggregate(expr) {
             _ if is_source => Ok(()),
             Some((_, argument)) => self.check(argument),
@@ -191,7 +192,7 @@ impl<'q> GroupChecker<'q> {
         }
     }
 
-    fn out_of_reach(&self, expr: &Expr) -> Diagnostic {
+    fn not_grouped(&self, expr: &Expr) -> Diagnostic {
         let (code, clause) = match self.clause {
             GroupedClause::SelectList => ("SC2102", "select list"),
             GroupedClause::OrderBy => ("SC2103", "ORDER BY clause"),

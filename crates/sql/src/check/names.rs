@@ -18,12 +18,12 @@ pub(super) struct NameScope<'q> {
     /// Sources with an alias: `c` and `x` of `FROM c x`.
     renamed: Vec<(&'q str, &'q str)>,
     /// No source has been read yet, so an unknown name is the container.
-    container_is_free: bool,
+    container_is_unbound: bool,
 }
 
 impl<'q> NameScope<'q> {
     pub fn outermost() -> Self {
-        NameScope { names: Vec::new(), renamed: Vec::new(), container_is_free: true }
+        NameScope { names: Vec::new(), renamed: Vec::new(), container_is_unbound: true }
     }
 
     pub fn resolve(&self, name: &str, span: Span) -> Result<(), Diagnostic> {
@@ -31,14 +31,14 @@ impl<'q> NameScope<'q> {
     }
 
     fn unresolved(&self, name: &str, span: Span) -> Diagnostic {
-        let fault = Diagnostic::coded(span, "SC2001", format!("Identifier '{name}' could not be resolved."));
-        match self.guess(name) {
-            Some(hint) => fault.with_hint(hint),
-            None => fault,
+        let diagnostic = Diagnostic::coded(span, "SC2001", format!("Identifier '{name}' could not be resolved."));
+        match self.hint(name) {
+            Some(hint) => diagnostic.with_hint(hint),
+            None => diagnostic,
         }
     }
 
-    fn guess(&self, name: &str) -> Option<String> {
+    fn hint(&self, name: &str) -> Option<String> {
         if ["TRUE", "FALSE", "NULL", "UNDEFINED"].iter().any(|word| name.eq_ignore_ascii_case(word)) {
             return Some(format!("Write {} in lower case.", name.to_ascii_lowercase()));
         }
@@ -57,24 +57,24 @@ impl<'q> NameScope<'q> {
 
 impl<'q> Checker<'q> {
     /// The scope of the block's own scalars.
-    pub(super) fn sources(&mut self, select: &'q Select, outside: &NameScope<'q>) -> Result<NameScope<'q>, Diagnostic> {
-        let mut scope = outside.clone();
+    pub(super) fn sources(&mut self, select: &'q Select, outer: &NameScope<'q>) -> Result<NameScope<'q>, Diagnostic> {
+        let mut scope = outer.clone();
         for (at, source) in select.from.iter().enumerate() {
-            self.source(&source.of, &scope)?;
-            scope.container_is_free = false;
+            self.source(&source.expr, &scope)?;
+            scope.container_is_unbound = false;
             if let Some(name) = source.name() {
-                unique(name, source, &select.from[..at])?;
+                check_unique_alias(name, source, &select.from[..at])?;
                 scope.names.push(name);
-                scope.renamed.extend(source.of.inferred_name().map(|inferred| (inferred, name)));
+                scope.renamed.extend(source.expr.inferred_name().map(|inferred| (inferred, name)));
             }
         }
-        scope.container_is_free = false;
+        scope.container_is_unbound = false;
         Ok(scope)
     }
 
     fn source(&mut self, of: &'q Expr, scope: &NameScope<'q>) -> Checked {
         match &of.kind {
-            ExprKind::Name(_) if scope.container_is_free => Ok(()),
+            ExprKind::Name(_) if scope.container_is_unbound => Ok(()),
             ExprKind::Access { base, .. } => self.source(base, scope),
             ExprKind::Subquery { select, .. } => self.block(select, scope),
             _ => self.scalar(of, scope, ExprContext::Row("FROM")),
@@ -82,10 +82,10 @@ impl<'q> Checker<'q> {
     }
 }
 
-fn unique(name: &str, source: &FromItem, earlier: &[FromItem]) -> Result<(), Diagnostic> {
+fn check_unique_alias(name: &str, source: &FromItem, earlier: &[FromItem]) -> Result<(), Diagnostic> {
     if earlier.iter().all(|other| other.name() != Some(name)) {
         return Ok(());
     }
-    let span = source.alias.as_ref().map_or(source.of.span, |alias| alias.span);
+    let span = source.alias.as_ref().map_or(source.expr.span, |alias| alias.span);
     Err(Diagnostic::plain(span, format!("FROM names '{name}' twice. Give one of them another alias.")))
 }

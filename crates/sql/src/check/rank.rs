@@ -10,8 +10,8 @@ use crate::rank::{RankClause, Score};
 
 impl<'q> Checker<'q> {
     pub(super) fn rank(&mut self, select: &'q Select, score: &'q Expr, scope: &NameScope<'q>) -> Checked {
-        check_beside(select, score.span)?;
-        for component in RankClause::read(score, select.places.order_by)?.components {
+        check_other_clauses(select, score.span)?;
+        for component in RankClause::parse(score, select.spans.order_by)?.components {
             match component.score {
                 Score::Text { property, terms } => {
                     self.scalar(property, scope, ExprContext::Row("ORDER BY RANK"))?;
@@ -36,7 +36,7 @@ fn check_property(property: &Expr, select: &Select) -> Result<(), Diagnostic> {
 }
 
 /// The service has a code for each of three unsupported sources.
-fn check_beside(select: &Select, span: Span) -> Result<(), Diagnostic> {
+fn check_other_clauses(select: &Select, span: Span) -> Result<(), Diagnostic> {
     let source = |code, what: &str| {
         Err(Diagnostic::coded(span, code, format!("{what} is not supported together with the ORDER BY RANK clause.")))
     };
@@ -47,15 +47,15 @@ fn check_beside(select: &Select, span: Span) -> Result<(), Diagnostic> {
     if first.is_some_and(|first| first.each) {
         return source("SC2223", "FROM x IN");
     }
-    if first.is_some_and(|first| matches!(first.of.kind, ExprKind::Subquery { .. })) {
+    if first.is_some_and(|first| matches!(first.expr.kind, ExprKind::Subquery { .. })) {
         return source("SC2225", "A subquery in FROM");
     }
-    let wrong = [
+    let unsupported = [
         (select.distinct, "DISTINCT"),
         (!select.group_by.is_empty(), "GROUP BY"),
         (is_aggregated(select), "An aggregate"),
     ];
-    match wrong.into_iter().find(|(is, _)| *is) {
+    match unsupported.into_iter().find(|(is, _)| *is) {
         Some((_, what)) => Err(Diagnostic::plain(span, format!("{what} cannot be combined with ORDER BY RANK."))),
         None => Ok(()),
     }

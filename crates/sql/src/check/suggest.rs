@@ -4,7 +4,7 @@ use crate::expr::functions;
 
 /// Names in other dialects, and what to write instead.
 #[rustfmt::skip]
-const ELSEWHERE: [(&[&str], &str); 20] = [
+const FOREIGN_NAMES: [(&[&str], &str); 20] = [
     (&["LEN", "STRLEN", "CHAR_LENGTH", "DATALENGTH"], "LENGTH(text)"),
     (&["SUBSTR", "MID"], "SUBSTRING(text, start, length), counting from 0"),
     (&["ISNULL", "IFNULL", "NVL", "COALESCE"], "value ?? otherwise, or IS_NULL(value) to test"),
@@ -32,24 +32,24 @@ const NAME_CHARS_MAX: usize = 40;
 
 pub(super) fn function(name: &str) -> Option<String> {
     let upper = name.to_ascii_uppercase();
-    let elsewhere = ELSEWHERE.iter().find(|(names, _)| names.contains(&upper.as_str()));
-    if let Some((_, here)) = elsewhere {
-        return Some(format!("Write {here}."));
+    let foreign = FOREIGN_NAMES.iter().find(|(names, _)| names.contains(&upper.as_str()));
+    if let Some((_, replacement)) = foreign {
+        return Some(format!("Write {replacement}."));
     }
-    near(&upper).map(|found| format!("Did you mean {found}?"))
+    similar_function(&upper).map(|found| format!("Did you mean {found}?"))
 }
 
 /// A function whose name differs in one inserted, deleted or replaced letter, in two swapped letters, or in
 /// underscores.
-fn near(upper: &str) -> Option<&'static str> {
+fn similar_function(upper: &str) -> Option<&'static str> {
     if !upper.is_ascii() || upper.len() > NAME_CHARS_MAX {
         return None;
     }
     let exists = |candidate: &str| functions::find(candidate).map(|function| function.name);
-    exists(&upper.replace('_', "")).or_else(|| slips(upper).find_map(|candidate| exists(&candidate)))
+    exists(&upper.replace('_', "")).or_else(|| typing_errors(upper).find_map(|candidate| exists(&candidate)))
 }
 
-fn slips(name: &str) -> impl Iterator<Item = String> {
+fn typing_errors(name: &str) -> impl Iterator<Item = String> {
     const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
     let at = 0..=name.len();
     at.flat_map(move |at| {

@@ -2,50 +2,50 @@
 
 use pleiad_model::{Kind, Value, json};
 
-use super::{JOINS_MAX, USER_FUNCTIONS_MAX, check_parameters, counts, read};
+use super::{JOINS_MAX, USER_FUNCTIONS_MAX, check_parameters, counts, parse_and_check};
 use crate::Parameters;
 use crate::parse::{NESTING_MAX, TEXT_BYTES_MAX, parse};
 
 #[track_caller]
 fn accepts(text: &str) {
-    if let Err(error) = read(text) {
+    if let Err(error) = parse_and_check(text) {
         panic!("{text}: {error:?}");
     }
 }
 
 #[track_caller]
 fn errors_of(text: &str) -> Vec<Value> {
-    let error = read(text).expect_err(text);
+    let error = parse_and_check(text).expect_err(text);
     assert_eq!(error.kind, Kind::Invalid, "{text}: {error:?}");
     let body = json::parse(error.message.as_bytes()).unwrap_or_else(|_| panic!("{text}: {}", error.message));
     body.get("errors").and_then(Value::as_array).unwrap().to_vec()
 }
 
 /// Code (empty if there is none), message, location.
-fn told(error: &Value) -> (String, String, (i64, i64)) {
-    let text_of = |name: &str| error.get(name).map_or_else(String::new, shown);
-    let place = |name: &str| error.get("location").and_then(|l| l.get(name)).and_then(Value::as_i64).unwrap();
-    (text_of("code"), text_of("message"), (place("start"), place("end")))
+fn error_parts(error: &Value) -> (String, String, (i64, i64)) {
+    let text_of = |name: &str| error.get(name).map_or_else(String::new, plain_text);
+    let offset = |name: &str| error.get("location").and_then(|l| l.get(name)).and_then(Value::as_i64).unwrap();
+    (text_of("code"), text_of("message"), (offset("start"), offset("end")))
 }
 
 /// The first error.
 #[track_caller]
 fn error_of(text: &str) -> (String, String, (i64, i64)) {
-    told(&errors_of(text)[0])
+    error_parts(&errors_of(text)[0])
 }
 
 /// The codes of all errors, and the text at their locations.
 #[track_caller]
-fn all_at(text: &str) -> Vec<(String, &str)> {
+fn codes_and_texts(text: &str) -> Vec<(String, &str)> {
     let at = |error: &Value| {
-        let (code, _, (start, end)) = told(error);
+        let (code, _, (start, end)) = error_parts(error);
         (code, &text[start as usize..end as usize])
     };
     errors_of(text).iter().map(at).collect()
 }
 
 /// A string without quotes, a number as JSON.
-fn shown(value: &Value) -> String {
+fn plain_text(value: &Value) -> String {
     value.as_str().map_or_else(|| json::to_string(value), str::to_owned)
 }
 
@@ -64,7 +64,7 @@ fn check_at(text: &str, code: &str, at: &str) {
 }
 
 #[test]
-fn what_clients_write_is_accepted() {
+fn common_client_queries_are_accepted() {
     for text in [
         "SELECT 1",
         "SELECT * FROM c",
@@ -108,7 +108,7 @@ fn names_resolve() {
 }
 
 #[test]
-fn an_index_is_the_same_for_every_row() {
+fn array_indexes_do_not_depend_on_rows() {
     let text = "SELECT VALUE [1, 2, 3][root[\"x\"]] FROM root";
     check(text, "SC2990", "The specified query includes 'member indexer' which is currently not supported.");
     assert_eq!(error_of(text).2, (13, 33));
@@ -147,7 +147,7 @@ fn functions_exist_and_get_their_arguments() {
 }
 
 #[test]
-fn star_stands_for_one_source() {
+fn select_star_needs_one_source() {
     check("SELECT *", "SC2040", "'SELECT *' is only valid with a single input set.");
     check_at("SELECT * FROM c JOIN x IN c.a", "SC2040", "*");
     check_at("SELECT * FROM c GROUP BY c.a", "SC2041", "*");
@@ -155,7 +155,7 @@ fn star_stands_for_one_source() {
 }
 
 #[test]
-fn aggregates_stand_in_select_and_not_in_each_other() {
+fn aggregates_are_allowed_in_select_and_do_not_nest() {
     check(
         "SELECT VALUE MAX(MIN(r)) From r",
         "SC2101",
@@ -170,7 +170,7 @@ fn aggregates_stand_in_select_and_not_in_each_other() {
 }
 
 #[test]
-fn only_keys_and_aggregates_are_selected_of_a_group() {
+fn groups_expose_only_keys_and_aggregates() {
     check(
         "SELECT s.score, COUNT(1) AS n FROM s GROUP BY s.name",
         "SC2102",
@@ -183,7 +183,7 @@ fn only_keys_and_aggregates_are_selected_of_a_group() {
     check_at("SELECT c.a + c.b FROM c GROUP BY c.a", "SC2102", "c.b");
     check_at("SELECT c.a, (SELECT VALUE c.b) AS b FROM c GROUP BY c.a", "SC2102", "c.b");
     let both = "SELECT c.a, c.b, COUNT(1), c.c FROM c GROUP BY c.a";
-    assert_eq!(all_at(both), [("SC2102".to_owned(), "c.b"), ("SC2102".to_owned(), "c.c")]);
+    assert_eq!(codes_and_texts(both), [("SC2102".to_owned(), "c.b"), ("SC2102".to_owned(), "c.c")]);
     let element = "SELECT VALUE v1[0] FROM c JOIN v1 IN c.list GROUP BY c.a";
     check(element, "SC2102", "Property reference 'v1' is invalid");
     check_at(element, "SC2102", "v1");
@@ -191,7 +191,7 @@ fn only_keys_and_aggregates_are_selected_of_a_group() {
     check_at("SELECT VALUE c.b[0].d[1] FROM c GROUP BY c.a", "SC2102", "c.b");
     let sorted = "SELECT root[\"Int\"], root.a FROM root GROUP BY root.a ORDER BY root[\"Int\"] ASC, root.a, root.b";
     let want = [("SC2102", "root[\"Int\"]"), ("SC2103", "root[\"Int\"]"), ("SC2103", "root.b")];
-    assert_eq!(all_at(sorted), want.map(|(code, at)| (code.to_owned(), at)));
+    assert_eq!(codes_and_texts(sorted), want.map(|(code, at)| (code.to_owned(), at)));
     check(
         "SELECT root.a FROM root GROUP BY root.a ORDER BY root[\"Int\"]",
         "SC2103",
@@ -221,7 +221,7 @@ fn subqueries_do_not_sort_or_page() {
                   FROM c JOIN y IN c.b ORDER BY y.c) v ORDER BY c.d OFFSET 0 LIMIT 5";
     let want =
         [("SC2202", "ORDER BY x.b"), ("SC2204", "OFFSET 0 LIMIT 1"), ("SC2202", "ORDER BY y.c"), ("SC2203", "TOP 2")];
-    assert_eq!(all_at(nested), want.map(|(code, at)| (code.to_owned(), at)));
+    assert_eq!(codes_and_texts(nested), want.map(|(code, at)| (code.to_owned(), at)));
     check("SELECT ARRAY(SELECT VALUE x FROM x IN c.a ORDER BY RANK RRF(x)) FROM c", "SC2228", "ORDER BY RANK");
 }
 
@@ -237,7 +237,7 @@ fn order_by_takes_paths_of_the_item() {
 }
 
 #[test]
-fn counts_are_counts() {
+fn counts_are_integers() {
     const TOP: &str = "The count value provided for a TOP clause must be an integer.";
     check("SELECT TOP 1.5 * FROM c", "SC2060", TOP);
     check("SELECT TOP 4294967296 * FROM c", "SC2060", TOP);
@@ -257,7 +257,7 @@ fn counts_are_counts() {
 }
 
 #[test]
-fn parameters_that_count_are_counts() {
+fn count_parameters_are_integers() {
     let parameters = |text: &str| Parameters::from_value(Some(&json::parse(text.as_bytes()).unwrap())).unwrap();
     let check = |text: &str, given: &str| check_parameters(&parse(text).unwrap(), &parameters(given), text);
     let message = |text: &str, given: &str| check(text, given).expect_err(text).message;
@@ -271,7 +271,7 @@ fn parameters_that_count_are_counts() {
 }
 
 #[test]
-fn joins_and_user_functions_have_a_limit_with_two_sides() {
+fn join_and_user_function_limits_are_exact() {
     let joins =
         |n: usize| format!("SELECT 1 FROM c{}", (0..n).map(|i| format!(" JOIN x{i} IN c.a")).collect::<String>());
     accepts(&joins(JOINS_MAX));
@@ -283,10 +283,10 @@ fn joins_and_user_functions_have_a_limit_with_two_sides() {
 }
 
 #[test]
-fn text_and_nesting_have_a_limit_with_two_sides() {
+fn text_and_nesting_limits_are_exact() {
     let padded = |bytes: usize| format!("SELECT 1{}", " ".repeat(bytes - 8));
     accepts(&padded(TEXT_BYTES_MAX));
-    let error = read(&padded(TEXT_BYTES_MAX + 1)).unwrap_err();
+    let error = parse_and_check(&padded(TEXT_BYTES_MAX + 1)).unwrap_err();
     assert!(error.message.contains("the limit is 524288"), "{error:?}");
     let nested = |levels: usize| format!("SELECT VALUE {}1{}", "(".repeat(levels), ")".repeat(levels));
     accepts(&nested(NESTING_MAX - 1));
@@ -294,7 +294,7 @@ fn text_and_nesting_have_a_limit_with_two_sides() {
 }
 
 #[test]
-fn the_nearest_come_first_and_in_no_other_direction() {
+fn order_by_vector_distance_takes_no_direction() {
     accepts("SELECT TOP 1 c.id FROM c ORDER BY VectorDistance(c.v, [1, 2])");
     accepts("SELECT TOP 1 c.id FROM c ORDER BY _VectorScore(c.v, @v, true, {'dataType': 'Int8'})");
     for direction in ["ASC", "DESC"] {
@@ -348,11 +348,11 @@ fn full_text_functions() {
         ("SC2005", "RRF"),
         ("SC2005", "RRF"),
     ];
-    assert_eq!(all_at(fused), want.map(|(code, at)| (code.to_owned(), at)));
+    assert_eq!(codes_and_texts(fused), want.map(|(code, at)| (code.to_owned(), at)));
 }
 
 #[test]
-fn what_may_be_ranked() {
+fn order_by_rank_rules() {
     accepts("SELECT TOP 1 * FROM c ORDER BY RANK FullTextScore(c.t, 'a')");
     accepts(
         "SELECT TOP 1 * FROM c ORDER BY RANK RRF(FullTextScore(c.t.u, @a, 'b'), VectorDistance(c.v, [1, 2]), [-1, 2.5])",

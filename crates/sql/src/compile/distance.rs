@@ -14,7 +14,7 @@ use pleiad_vector::DistanceMetric;
 
 use super::Compiler;
 use crate::block::{Distance, Operand, ScalarExpr, VectorSearchOptions};
-use crate::expr::functions::{self, UNSAID};
+use crate::expr::functions::{self, DEFAULT_METRIC};
 use crate::parse::ast::{Expr, ExprKind};
 use crate::parse::{Diagnostic, Span};
 
@@ -28,10 +28,13 @@ pub fn is_distance(expr: &Expr) -> bool {
 
 impl<'q> Compiler<'q> {
     pub(super) fn distance(&mut self, arguments: &'q [Expr], expr: &Expr) -> Result<ScalarExpr> {
-        let nodes = self.all(arguments)?;
+        let nodes = self.scalars(arguments)?;
         let mut nodes = nodes.into_iter();
         let (Some(left), Some(right)) = (nodes.next(), nodes.next()) else { return Ok(ScalarExpr::Undefined) };
-        let measure = self.policy_of(&left).or_else(|| self.policy_of(&right)).map_or(UNSAID, DistanceMetric::of);
+        let measure = self
+            .embedding_policy(&left)
+            .or_else(|| self.embedding_policy(&right))
+            .map_or(DEFAULT_METRIC, DistanceMetric::of);
         let (measure, search) = self.options(measure, nodes.next(), nodes.next(), CallSpans::of(expr, arguments))?;
         let (Some(left), Some(right)) = (operand(left, measure), operand(right, measure)) else {
             return Ok(ScalarExpr::Undefined);
@@ -46,15 +49,19 @@ impl<'q> Compiler<'q> {
 
     /// Whether `ORDER BY` this call, without ASC or DESC, sorts descending: the nearest come first, and similarities
     /// are larger for nearer vectors.
-    pub(super) fn descends(&mut self, arguments: &'q [Expr], expr: &Expr) -> Result<bool> {
-        let nodes = self.all(arguments)?;
-        let measure = nodes.iter().take(2).find_map(|node| self.policy_of(node)).map_or(UNSAID, DistanceMetric::of);
+    pub(super) fn sorts_descending(&mut self, arguments: &'q [Expr], expr: &Expr) -> Result<bool> {
+        let nodes = self.scalars(arguments)?;
+        let measure = nodes
+            .iter()
+            .take(2)
+            .find_map(|node| self.embedding_policy(node))
+            .map_or(DEFAULT_METRIC, DistanceMetric::of);
         let mut settings = nodes.into_iter().skip(2);
         let (measure, _) = self.options(measure, settings.next(), settings.next(), CallSpans::of(expr, arguments))?;
         Ok(measure.is_similarity())
     }
 
-    fn policy_of(&self, node: &ScalarExpr) -> Option<&'q VectorEmbedding> {
+    fn embedding_policy(&self, node: &ScalarExpr) -> Option<&'q VectorEmbedding> {
         let ScalarExpr::Path { slot: 0, steps } = node else { return None };
         let is_at =
             |embedding: &&VectorEmbedding| embedding.path.segments().iter().eq(steps.iter().map(|step| &step.text));
@@ -68,22 +75,23 @@ impl<'q> Compiler<'q> {
         options: Option<ScalarExpr>,
         at: CallSpans,
     ) -> Result<(DistanceMetric, VectorSearchOptions)> {
-        let refuse = |what: &str| Err(Diagnostic::plain(at.call, what).into_error(self.text));
+        let invalid = |what: &str| Err(Diagnostic::plain(at.call, what).into_error(self.text));
         let brute_force = match brute_force {
             None | Some(ScalarExpr::Undefined) => false,
             Some(ScalarExpr::Constant(Value::Bool(brute_force))) => brute_force,
-            Some(_) => return refuse("The third argument of the VectorDistance function must be true or false."),
+            Some(_) => return invalid("The third argument of the VectorDistance function must be true or false."),
         };
         let mut search = VectorSearchOptions { brute_force, ..VectorSearchOptions::default() };
         let options = match options {
             None | Some(ScalarExpr::Undefined) => Object::new(),
             Some(ScalarExpr::Constant(Value::Object(options))) => options,
             Some(_) => {
-                return refuse("The fourth argument of the VectorDistance function must be an object of constants.");
+                return invalid("The fourth argument of the VectorDistance function must be an object of constants.");
             }
         };
         for (name, value) in options.iter() {
-            set(name, value, &mut measure, &mut search, at).map_err(|fault| fault.into_error(self.text))?;
+            set_option(name, value, &mut measure, &mut search, at)
+                .map_err(|diagnostic| diagnostic.into_error(self.text))?;
         }
         Ok((measure, search))
     }
@@ -92,9 +100,9 @@ impl<'q> Compiler<'q> {
 /// Validates constant options before compilation, so that a query plan request reports the same errors.
 pub fn check_options(call: &Expr, arguments: &[Expr]) -> Result<(), Diagnostic> {
     let Some(ExprKind::Object(options)) = arguments.get(OPTIONS).map(|options| &options.kind) else { return Ok(()) };
-    let (mut measure, mut search) = (UNSAID, VectorSearchOptions::default());
+    let (mut measure, mut search) = (DEFAULT_METRIC, VectorSearchOptions::default());
     options.iter().try_for_each(|(name, value)| match &value.kind {
-        ExprKind::Constant(value) => set(name, value, &mut measure, &mut search, CallSpans::of(call, arguments)),
+        ExprKind::Constant(value) => set_option(name, value, &mut measure, &mut search, CallSpans::of(call, arguments)),
         _ => Ok(()),
     })
 }
@@ -115,7 +123,7 @@ impl CallSpans {
     }
 }
 
-fn set(
+fn set_option(
     name: &str,
     value: &Value,
     measure: &mut DistanceMetric,

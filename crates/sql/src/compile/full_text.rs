@@ -6,13 +6,13 @@ use pleiad_text::{Analyzer, DISTANCE_MAX, Statistics};
 
 use super::Compiler;
 use crate::block::ScalarExpr;
-use crate::expr::full_text::{FullText, FullTextTest, SearchTerms, search};
+use crate::expr::full_text::{FullText, FullTextTest, SearchTerms, text_query};
 use crate::parse::ast::Expr;
 
 impl<'q> Compiler<'q> {
     /// `None` for other functions. The caller has checked the number of arguments.
     pub(super) fn full_text(&mut self, name: &str, arguments: &'q [Expr]) -> Result<Option<ScalarExpr>> {
-        let ask = match name {
+        let test = match name {
             "FULLTEXTCONTAINS" | "FULLTEXTCONTAINSALL" => FullTextTest::All,
             "FULLTEXTCONTAINSANY" => FullTextTest::Any,
             "_FULLTEXTWORDCOUNT" => FullTextTest::Length,
@@ -22,7 +22,7 @@ impl<'q> Compiler<'q> {
         let Some((text, terms)) = arguments.split_first() else { return Ok(None) };
         let text = self.scalar(text)?;
         let terms = terms.iter().map(|term| self.scalar(term)).collect::<Result<_>>()?;
-        self.text_node(ask, text, terms).map(Some)
+        self.full_text_node(test, text, terms).map(Some)
     }
 
     /// `_FullTextScore(path, [terms], documents, words, [hits])`: what SDKs send once they know the statistics.
@@ -31,31 +31,35 @@ impl<'q> Compiler<'q> {
         let text = self.scalar(text)?;
         let constants = [terms, documents, words, hits].map(|argument| self.scalar(argument));
         let [terms, documents, words, hits] = constants;
-        let (terms, hits) = (list(terms?)?, list(hits?)?);
+        let (terms, hits) = (constant_array(terms?)?, constant_array(hits?)?);
         let hits = hits.iter().map(count).collect::<Result<Vec<f64>>>()?;
         if hits.len() != terms.len() {
-            return Err(misused());
+            return Err(invalid_score_call());
         }
-        let statistics = Statistics { documents: count(value(&documents?)?)?, words: count(value(&words?)?)?, hits };
+        let statistics = Statistics {
+            documents: count(constant_value(&documents?)?)?,
+            words: count(constant_value(&words?)?)?,
+            hits,
+        };
         let terms = terms.into_iter().map(ScalarExpr::Constant).collect();
-        self.text_node(FullTextTest::Score(statistics), text, terms)
+        self.full_text_node(FullTextTest::Score(statistics), text, terms)
     }
 
-    fn text_node(&self, ask: FullTextTest, text: ScalarExpr, terms: Vec<ScalarExpr>) -> Result<ScalarExpr> {
+    fn full_text_node(&self, test: FullTextTest, text: ScalarExpr, terms: Vec<ScalarExpr>) -> Result<ScalarExpr> {
         let analyzer = Analyzer::new(language(self.bind.full_text, &text));
         let known = terms.iter().map(ScalarExpr::constant).collect::<Option<Vec<&Value>>>();
         let terms = match known {
             None => SearchTerms::Computed(terms),
             Some(values) => {
                 values.iter().try_for_each(|value| check_distance(value))?;
-                match values.iter().map(|value| search(analyzer, value)).collect() {
+                match values.iter().map(|value| text_query(analyzer, value)).collect() {
                     Some(searches) => SearchTerms::Known(searches),
                     // Not a valid search term.
                     None => return Ok(ScalarExpr::Undefined),
                 }
             }
         };
-        Ok(ScalarExpr::FullText(Box::new(FullText { ask, text, analyzer, terms })))
+        Ok(ScalarExpr::FullText(Box::new(FullText { test, text, analyzer, terms })))
     }
 }
 
@@ -78,22 +82,22 @@ fn check_distance(term: &Value) -> Result<()> {
     }
 }
 
-fn value(node: &ScalarExpr) -> Result<&Value> {
-    node.constant().ok_or_else(misused)
+fn constant_value(node: &ScalarExpr) -> Result<&Value> {
+    node.constant().ok_or_else(invalid_score_call)
 }
 
-fn list(node: ScalarExpr) -> Result<Vec<Value>> {
+fn constant_array(node: ScalarExpr) -> Result<Vec<Value>> {
     match node {
         ScalarExpr::Constant(Value::Array(values)) => Ok(values),
-        _ => Err(misused()),
+        _ => Err(invalid_score_call()),
     }
 }
 
 fn count(value: &Value) -> Result<f64> {
-    value.as_number().map(|number| number.as_f64()).ok_or_else(misused)
+    value.as_number().map(|number| number.as_f64()).ok_or_else(invalid_score_call)
 }
 
-fn misused() -> Error {
+fn invalid_score_call() -> Error {
     Error::invalid(
         "_FullTextScore takes a property, its terms, the number of documents, the number of words and how many documents \
          have each term. Write ORDER BY RANK FullTextScore(c.text, 'term'), and leave the rest to the SDK.",

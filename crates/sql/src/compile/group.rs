@@ -31,10 +31,10 @@ impl<'q> Compiler<'q> {
         let Some(grouped) = &self.grouped else { return Ok(None) };
         let slot = grouped.base;
         if !matches!(expr.kind, ExprKind::Constant(_)) {
-            if let Some(at) = grouped.keys.at(expr) {
+            if let Some(at) = grouped.keys.position(expr) {
                 return Ok(Some(ScalarExpr::Key { slot, at }));
             }
-            if let Some((at, steps)) = grouped.keys.above(expr) {
+            if let Some((at, steps)) = grouped.keys.prefix_of(expr) {
                 let steps = steps.iter().map(|step| self.step(step)).collect::<Result<_>>()?;
                 return Ok(Some(ScalarExpr::Access { base: Box::new(ScalarExpr::Key { slot, at }), steps }));
             }
@@ -43,12 +43,12 @@ impl<'q> Compiler<'q> {
         let Some(kind) = AggregateKind::find(function) else { return Ok(None) };
         let [argument] = arguments.as_slice() else {
             let message = format!("The {} function requires 1 argument(s).", function.to_uppercase());
-            return Err(self.fault(expr.span, "SC2050", message));
+            return Err(self.error(expr.span, "SC2050", message));
         };
         // The argument reads rows; an aggregate nested in it is an error.
-        let outside = self.grouped.take();
+        let saved = self.grouped.take();
         let argument = self.scalar(argument);
-        self.grouped = outside;
+        self.grouped = saved;
         let argument = argument?;
         let Some(grouped) = &mut self.grouped else { return Ok(None) };
         grouped.aggregates.push((kind, argument));
@@ -64,7 +64,7 @@ impl<'q> Compiler<'q> {
                      aggregate function or the GROUP BY clause.",
                     expr.span.of(self.text)
                 );
-                Err(self.fault(expr.span, "SC2102", message))
+                Err(self.error(expr.span, "SC2102", message))
             }
             _ => Ok(()),
         }

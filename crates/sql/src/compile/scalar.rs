@@ -7,7 +7,7 @@ use crate::block::{AccessStep, LikeOperand, ScalarExpr};
 use crate::document::PropertyName;
 use crate::expr::aggregate::AggregateKind;
 use crate::expr::like::LikePattern;
-use crate::expr::{bytes, functions};
+use crate::expr::{functions, memory_bytes};
 use crate::parse::ast::{self, Expr, ExprKind};
 
 impl<'q> Compiler<'q> {
@@ -15,11 +15,11 @@ impl<'q> Compiler<'q> {
         if let Some(node) = self.over_group(expr)? {
             return Ok(node);
         }
-        let node = self.plain(expr)?;
+        let node = self.unfolded(expr)?;
         Ok(self.fold(node))
     }
 
-    fn plain(&mut self, expr: &'q Expr) -> Result<ScalarExpr> {
+    fn unfolded(&mut self, expr: &'q Expr) -> Result<ScalarExpr> {
         Ok(match &expr.kind {
             ExprKind::Undefined => ScalarExpr::Undefined,
             ExprKind::Constant(value) => ScalarExpr::Constant(value.clone()),
@@ -31,15 +31,15 @@ impl<'q> Compiler<'q> {
                 let rest = rest.iter().map(|(op, expr)| Ok((*op, self.scalar(expr)?))).collect::<Result<_>>()?;
                 ScalarExpr::Binary { first: self.boxed(first)?, rest }
             }
-            ExprKind::And(terms) => ScalarExpr::And(self.all(terms)?),
-            ExprKind::Or(terms) => ScalarExpr::Or(self.all(terms)?),
-            ExprKind::Coalesce(terms) => ScalarExpr::Coalesce(self.all(terms)?),
+            ExprKind::And(terms) => ScalarExpr::And(self.scalars(terms)?),
+            ExprKind::Or(terms) => ScalarExpr::Or(self.scalars(terms)?),
+            ExprKind::Coalesce(terms) => ScalarExpr::Coalesce(self.scalars(terms)?),
             ExprKind::Conditional { arms, otherwise } => ScalarExpr::Conditional {
                 arms: arms.iter().map(|(c, v)| Ok((self.scalar(c)?, self.scalar(v)?))).collect::<Result<_>>()?,
                 otherwise: self.boxed(otherwise)?,
             },
             ExprKind::In { not, operand, list } => {
-                ScalarExpr::In { not: *not, operand: self.boxed(operand)?, list: self.all(list)? }
+                ScalarExpr::In { not: *not, operand: self.boxed(operand)?, list: self.scalars(list)? }
             }
             ExprKind::Between { not, operand, low, high } => ScalarExpr::Between {
                 not: *not,
@@ -54,10 +54,10 @@ impl<'q> Compiler<'q> {
                 let property = |(name, expr): &'q (String, Expr)| Ok((name.clone(), self.scalar(expr)?));
                 ScalarExpr::Object(properties.iter().map(property).collect::<Result<_>>()?)
             }
-            ExprKind::Array(items) => ScalarExpr::Array(self.all(items)?),
+            ExprKind::Array(items) => ScalarExpr::Array(self.scalars(items)?),
             ExprKind::Call { function, arguments } => self.call(function, arguments, expr)?,
             ExprKind::UserCall { function, arguments } => {
-                ScalarExpr::UserCall { function: function.clone(), arguments: self.all(arguments)? }
+                ScalarExpr::UserCall { function: function.clone(), arguments: self.scalars(arguments)? }
             }
             ExprKind::Subquery { form, select } => {
                 let block = Box::new(self.block(select)?);
@@ -70,7 +70,7 @@ impl<'q> Compiler<'q> {
         self.scalar(expr).map(Box::new)
     }
 
-    pub(super) fn all(&mut self, exprs: &'q [Expr]) -> Result<Vec<ScalarExpr>> {
+    pub(super) fn scalars(&mut self, exprs: &'q [Expr]) -> Result<Vec<ScalarExpr>> {
         exprs.iter().map(|expr| self.scalar(expr)).collect()
     }
 
@@ -78,7 +78,7 @@ impl<'q> Compiler<'q> {
     fn resolve(&self, name: &str, expr: &Expr) -> Result<usize> {
         let slot = self.slot(name).or_else(|| (self.root == RootBinding::Opened).then_some(0));
         let slot =
-            slot.ok_or_else(|| self.fault(expr.span, "SC2001", format!("Identifier '{name}' could not be resolved.")))?;
+            slot.ok_or_else(|| self.error(expr.span, "SC2001", format!("Identifier '{name}' could not be resolved.")))?;
         self.check_slot(slot, expr)?;
         Ok(slot)
     }
@@ -88,7 +88,7 @@ impl<'q> Compiler<'q> {
         match self.bind.parameters.get(name) {
             None => Ok(ScalarExpr::Undefined),
             Some(value) => {
-                self.room.take(bytes(value))?;
+                self.memory.reserve(memory_bytes(value))?;
                 Ok(ScalarExpr::Constant(value.clone()))
             }
         }
@@ -97,7 +97,7 @@ impl<'q> Compiler<'q> {
     /// Properties directly below a slot become a `Path`; other accesses are evaluated step by step.
     fn access(&mut self, base: &'q Expr, steps: &'q [ast::AstStep]) -> Result<ScalarExpr> {
         let base = self.scalar(base)?;
-        if let (ScalarExpr::Slot(slot), Some(steps)) = (&base, names(steps)) {
+        if let (ScalarExpr::Slot(slot), Some(steps)) = (&base, property_names(steps)) {
             return Ok(ScalarExpr::Path { slot: *slot, steps });
         }
         let steps = steps.iter().map(|step| self.step(step)).collect::<Result<Vec<_>>>()?;
@@ -132,23 +132,23 @@ impl<'q> Compiler<'q> {
 
     fn call(&mut self, name: &str, arguments: &'q [Expr], expr: &Expr) -> Result<ScalarExpr> {
         if AggregateKind::find(name).is_some() {
-            return Err(self.fault(expr.span, "SC2101", MISPLACED_AGGREGATE));
+            return Err(self.error(expr.span, "SC2101", MISPLACED_AGGREGATE));
         }
         let Some(function) = functions::find(name) else {
             let message = format!("'{name}' is not a recognized built-in function name.");
-            return Err(self.fault(expr.span, "SC2005", message));
+            return Err(self.error(expr.span, "SC2005", message));
         };
         let arity = function.arity;
         if arguments.len() < arity.min || arity.max.is_some_and(|max| arguments.len() > max) {
-            let message = format!("The {} function requires {} argument(s).", function.name, words(arity));
-            return Err(self.fault(expr.span, "SC2050", message));
+            let message = format!("The {} function requires {} argument(s).", function.name, arity_text(arity));
+            return Err(self.error(expr.span, "SC2050", message));
         }
         if function.name == functions::VECTOR_DISTANCE {
             return self.distance(arguments, expr);
         }
         match self.full_text(function.name, arguments)? {
             Some(node) => Ok(node),
-            None => Ok(ScalarExpr::Call { function, arguments: self.all(arguments)? }),
+            None => Ok(ScalarExpr::Call { function, arguments: self.scalars(arguments)? }),
         }
     }
 }
@@ -157,7 +157,7 @@ const MISPLACED_AGGREGATE: &str =
     "Cannot perform an aggregate function on an expression containing an aggregate or a subquery.";
 
 /// `2`, `2 to 3`, `at least 2`
-fn words(arity: functions::Arity) -> String {
+fn arity_text(arity: functions::Arity) -> String {
     match arity.max {
         Some(max) if max == arity.min => max.to_string(),
         Some(max) => format!("{} to {max}", arity.min),
@@ -166,7 +166,7 @@ fn words(arity: functions::Arity) -> String {
 }
 
 /// The names, if all steps are properties: the common case.
-fn names(steps: &[ast::AstStep]) -> Option<Vec<PropertyName>> {
+fn property_names(steps: &[ast::AstStep]) -> Option<Vec<PropertyName>> {
     steps.iter().map(|step| step.property().map(PropertyName::new)).collect()
 }
 

@@ -38,14 +38,14 @@ fn check_value(query: &str, item: &str, want: Option<&str>) {
 }
 
 #[track_caller]
-fn check_refused(query: &str, why: &str) {
+fn check_rejected(query: &str, why: &str) {
     let error = compiled(query).err().unwrap_or_else(|| panic!("{query} was accepted"));
     assert!(error.message.contains(why), "{query}: {}", error.message);
     assert!(error.message.contains("'made'"), "{}", error.message);
 }
 
 #[test]
-fn a_definition_makes_a_value_of_an_item() {
+fn definitions_compute_values_from_items() {
     check_value("SELECT VALUE LOWER(c.name) FROM c", r#"{"name":"Ann"}"#, Some(r#""ann""#));
     check_value("SELECT VALUE LOWER(r.name) FROM root r", r#"{"name":7}"#, None);
     check_value("SELECT VALUE c.price * 0.9 FROM Any c", r#"{"price":10}"#, Some("9"));
@@ -56,13 +56,13 @@ fn a_definition_makes_a_value_of_an_item() {
 }
 
 #[test]
-fn what_json_cannot_hold_is_undefined() {
+fn values_outside_json_are_undefined() {
     check_value("SELECT VALUE c.a / c.b FROM c", r#"{"a":1,"b":0}"#, None);
     check_value("SELECT VALUE [LOG(c.a)] FROM c", r#"{"a":0}"#, None);
 }
 
 #[test]
-fn a_name_that_is_not_computed_is_not_answered() {
+fn names_that_are_not_computed_have_no_value() {
     let computed = compiled("SELECT VALUE 1 FROM c").unwrap();
     let item = Text(json::parse(b"{}").unwrap());
     assert_eq!(computed.text("elsewhere", &item), None);
@@ -70,33 +70,33 @@ fn a_name_that_is_not_computed_is_not_answered() {
 }
 
 #[test]
-fn only_one_value_of_one_item_is_selected() {
-    check_refused("SELECT c.a FROM c", "SELECT VALUE");
-    check_refused("SELECT * FROM c", "SELECT VALUE");
-    check_refused("SELECT VALUE c.a FROM c WHERE c.a > 1", "no WHERE");
-    check_refused("SELECT VALUE c.a FROM c ORDER BY c.a", "no ORDER BY");
-    check_refused("SELECT VALUE c.a FROM c GROUP BY c.a", "no GROUP BY");
-    check_refused("SELECT DISTINCT VALUE c.a FROM c", "no DISTINCT");
-    check_refused("SELECT TOP 1 VALUE c.a FROM c", "no TOP");
-    check_refused("SELECT VALUE c.a FROM c OFFSET 0 LIMIT 1", "no TOP, OFFSET or LIMIT");
-    check_refused("SELECT VALUE t FROM c JOIN t IN c.tags", "FROM");
-    check_refused("SELECT VALUE t FROM t IN c.tags", "FROM");
-    check_refused("SELECT VALUE 1", "FROM");
-    check_refused("SELECT VALUE COUNT(1) FROM c", "aggregate");
-    check_refused("SELECT VALUE c.a FROM", "Syntax error");
+fn definitions_select_one_value_of_one_item() {
+    check_rejected("SELECT c.a FROM c", "SELECT VALUE");
+    check_rejected("SELECT * FROM c", "SELECT VALUE");
+    check_rejected("SELECT VALUE c.a FROM c WHERE c.a > 1", "no WHERE");
+    check_rejected("SELECT VALUE c.a FROM c ORDER BY c.a", "no ORDER BY");
+    check_rejected("SELECT VALUE c.a FROM c GROUP BY c.a", "no GROUP BY");
+    check_rejected("SELECT DISTINCT VALUE c.a FROM c", "no DISTINCT");
+    check_rejected("SELECT TOP 1 VALUE c.a FROM c", "no TOP");
+    check_rejected("SELECT VALUE c.a FROM c OFFSET 0 LIMIT 1", "no TOP, OFFSET or LIMIT");
+    check_rejected("SELECT VALUE t FROM c JOIN t IN c.tags", "FROM");
+    check_rejected("SELECT VALUE t FROM t IN c.tags", "FROM");
+    check_rejected("SELECT VALUE 1", "FROM");
+    check_rejected("SELECT VALUE COUNT(1) FROM c", "aggregate");
+    check_rejected("SELECT VALUE c.a FROM", "Syntax error");
 }
 
 #[test]
-fn it_depends_on_the_item_alone() {
-    check_refused("SELECT VALUE RAND() FROM c", "time or chance");
-    check_refused("SELECT VALUE c.t < GetCurrentTimestamp() FROM c", "time or chance");
-    check_refused("SELECT VALUE GetCurrentDateTimeStatic() FROM c", "time or chance");
-    check_refused("SELECT VALUE ST_DISTANCE(c.a, c.b) FROM c", "spatial");
-    check_refused("SELECT VALUE udf.f(c.a) FROM c", "user-defined");
-    check_refused("SELECT VALUE EXISTS(SELECT VALUE t FROM t IN c.tags) FROM c", "subquery");
-    check_refused("SELECT VALUE (SELECT VALUE 1) + c.a FROM c", "subquery");
-    check_refused("SELECT VALUE LOWER(c.other) FROM c", "no other computed property");
-    check_refused("SELECT VALUE c._etag FROM c", "only _ts");
-    check_refused("SELECT VALUE c FROM c", "not the item as a whole");
-    check_refused("SELECT VALUE c.a = @p FROM c", "no parameters");
+fn definitions_depend_on_the_item_alone() {
+    check_rejected("SELECT VALUE RAND() FROM c", "time or chance");
+    check_rejected("SELECT VALUE c.t < GetCurrentTimestamp() FROM c", "time or chance");
+    check_rejected("SELECT VALUE GetCurrentDateTimeStatic() FROM c", "time or chance");
+    check_rejected("SELECT VALUE ST_DISTANCE(c.a, c.b) FROM c", "spatial");
+    check_rejected("SELECT VALUE udf.f(c.a) FROM c", "user-defined");
+    check_rejected("SELECT VALUE EXISTS(SELECT VALUE t FROM t IN c.tags) FROM c", "subquery");
+    check_rejected("SELECT VALUE (SELECT VALUE 1) + c.a FROM c", "subquery");
+    check_rejected("SELECT VALUE LOWER(c.other) FROM c", "no other computed property");
+    check_rejected("SELECT VALUE c._etag FROM c", "only _ts");
+    check_rejected("SELECT VALUE c FROM c", "not the item as a whole");
+    check_rejected("SELECT VALUE c.a = @p FROM c", "no parameters");
 }

@@ -17,7 +17,7 @@ use pleiad_model::{Error, Kind, Number, Result, Value};
 
 use super::Context;
 use super::compare::{Ordered, total_order};
-use super::context::bytes;
+use super::context::memory_bytes;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AggregateKind {
@@ -120,20 +120,20 @@ impl Aggregator {
     pub fn held_bytes(&self) -> usize {
         match &self.state {
             AggregateState::Count(_) | AggregateState::Sum { .. } => 0,
-            AggregateState::Extreme { best, .. } => best.as_ref().map_or(0, bytes),
+            AggregateState::Extreme { best, .. } => best.as_ref().map_or(0, memory_bytes),
             AggregateState::List { held_bytes, .. } | AggregateState::Set { held_bytes, .. } => *held_bytes,
         }
     }
 
     /// Adds this many defined values to a count; no effect on other aggregates.
-    pub fn count(&mut self, values: u64) {
+    pub fn count_values(&mut self, values: u64) {
         if let AggregateState::Count(count) = &mut self.state {
             *count += values;
         }
     }
 
     /// Adds a precomputed total to a count or sum; no effect on other aggregates.
-    pub fn tally(&mut self, figure: u64) {
+    pub fn add_text_count(&mut self, figure: u64) {
         match &mut self.state {
             AggregateState::Count(count) => *count += figure,
             AggregateState::Sum { sum, count, .. } => (*sum, *count) = (sum.plus(Number::from(figure)), *count + 1),
@@ -142,7 +142,7 @@ impl Aggregator {
     }
 
     pub fn add(&mut self, value: Option<&Value>, cx: &Context<'_>) -> Result<()> {
-        let wanted = self.kind.wanted();
+        let replacing = self.kind.replacing_order();
         match (&mut self.state, value) {
             (_, None) => {}
             (AggregateState::Count(count), Some(value)) => {
@@ -154,17 +154,17 @@ impl Aggregator {
             },
             (AggregateState::Extreme { spoiled, .. }, Some(Value::Array(_) | Value::Object(_))) => *spoiled = true,
             (AggregateState::Extreme { best, .. }, Some(value)) => {
-                if best.as_ref().is_none_or(|best| total_order(value, best) == wanted) {
+                if best.as_ref().is_none_or(|best| total_order(value, best) == replacing) {
                     *best = Some(value.clone());
                 }
             }
             (AggregateState::List { values, held_bytes }, Some(value)) => {
-                hold(held_bytes, value)?;
+                add_held_bytes(held_bytes, value)?;
                 values.push(cx.own(Cow::Borrowed(value))?);
             }
             (AggregateState::Set { values, held_bytes }, Some(value)) => {
                 if values.insert(Ordered(cx.own(Cow::Borrowed(value))?)) {
-                    hold(held_bytes, value)?;
+                    add_held_bytes(held_bytes, value)?;
                 }
             }
         }
@@ -173,7 +173,7 @@ impl Aggregator {
 
     /// Merges the partial aggregate of another partition or a later page. Its values follow those of `self`.
     pub fn merge(&mut self, other: Aggregator) -> Result<()> {
-        let wanted = self.kind.wanted();
+        let replacing = self.kind.replacing_order();
         if self.kind != other.kind {
             return Err(Error::internal("two different aggregates do not merge"));
         }
@@ -193,17 +193,17 @@ impl Aggregator {
             ) => {
                 *spoiled |= also_spoiled;
                 if let Some(theirs) = theirs
-                    && best.as_ref().is_none_or(|best| total_order(&theirs, best) == wanted)
+                    && best.as_ref().is_none_or(|best| total_order(&theirs, best) == replacing)
                 {
                     *best = Some(theirs);
                 }
             }
             (AggregateState::List { values, held_bytes }, AggregateState::List { values: more, .. }) => {
-                more.iter().try_for_each(|value| hold(held_bytes, value))?;
+                more.iter().try_for_each(|value| add_held_bytes(held_bytes, value))?;
                 values.extend(more);
             }
             (AggregateState::Set { values, held_bytes }, AggregateState::Set { values: more, .. }) => {
-                more.difference(values).try_for_each(|value| hold(held_bytes, &value.0))?;
+                more.difference(values).try_for_each(|value| add_held_bytes(held_bytes, &value.0))?;
                 values.extend(more);
             }
             _ => return Err(Error::internal("an aggregate has the state of another")),
@@ -215,7 +215,7 @@ impl Aggregator {
         match self.state {
             AggregateState::Count(count) => Some(Value::from(count)),
             AggregateState::Sum { spoiled: true, .. } | AggregateState::Extreme { spoiled: true, .. } => None,
-            AggregateState::Sum { sum, count, .. } => self.kind.of_sum(sum, count),
+            AggregateState::Sum { sum, count, .. } => self.kind.sum_result(sum, count),
             AggregateState::Extreme { best, .. } => best,
             AggregateState::List { values, .. } => Some(Value::Array(values)),
             AggregateState::Set { values, .. } => Some(Value::Array(values.into_iter().map(|value| value.0).collect())),
@@ -223,8 +223,8 @@ impl Aggregator {
     }
 }
 
-fn hold(held_bytes: &mut usize, value: &Value) -> Result<()> {
-    *held_bytes = held_bytes.saturating_add(bytes(value));
+fn add_held_bytes(held_bytes: &mut usize, value: &Value) -> Result<()> {
+    *held_bytes = held_bytes.saturating_add(memory_bytes(value));
     if *held_bytes > HELD_BYTES_MAX {
         return Err(Error::new(Kind::TooLarge, "An aggregate collects too many values. Filter or group them."));
     }
@@ -233,12 +233,12 @@ fn hold(held_bytes: &mut usize, value: &Value) -> Result<()> {
 
 impl AggregateKind {
     /// How a value must compare to the current minimum or maximum to replace it.
-    fn wanted(self) -> Ordering {
+    fn replacing_order(self) -> Ordering {
         if self == AggregateKind::Min { Ordering::Less } else { Ordering::Greater }
     }
 
     /// Without values, a sum is 0, as clients that add up the sums of partitions expect; an average is undefined.
-    fn of_sum(self, sum: Sum, count: u64) -> Option<Value> {
+    fn sum_result(self, sum: Sum, count: u64) -> Option<Value> {
         match (self, count) {
             (AggregateKind::Average, 0) => None,
             (AggregateKind::Average, _) => Some(Value::from(sum.number().as_f64() / count as f64)),

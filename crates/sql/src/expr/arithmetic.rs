@@ -11,7 +11,7 @@ use super::Datum;
 use crate::parse::ast::{BinaryOp, UnaryOp};
 
 /// Applies a binary operator; undefined unless both sides are numbers.
-pub fn term<'a>(op: BinaryOp, left: &Datum<'_>, right: &Datum<'_>) -> Datum<'a> {
+pub fn apply<'a>(op: BinaryOp, left: &Datum<'_>, right: &Datum<'_>) -> Datum<'a> {
     let (left, right) = (left.as_ref()?.as_number()?, right.as_ref()?.as_number()?);
     let number = match integers(op, left, right) {
         Some(exact) => Number::Int(exact),

@@ -21,9 +21,9 @@ pub struct Context<'q> {
     /// Whether coordinates are on the globe or in a plane.
     pub geospatial: Geospatial,
     pub user_functions: Option<&'q dyn UserFunctions>,
-    pub room: MemoryBudget,
+    pub memory: MemoryBudget,
     /// Checked periodically; can end the run.
-    pub watch: Option<&'q dyn Interrupt>,
+    pub interrupt: Option<&'q dyn Interrupt>,
 }
 
 /// User-defined functions of the container: `udf.name(…)`.
@@ -56,40 +56,40 @@ impl Interrupt for CheckLimit {
 impl Context<'_> {
     /// Counts steps of work, done or about to be done: bytes or elements to read, pairs to compare. Checks the
     /// interrupt when due.
-    pub fn work(&self, steps: usize) -> Result<()> {
-        match self.watch {
-            Some(watch) if self.room.is_tired(steps) => watch.check(),
+    pub fn count_steps(&self, steps: usize) -> Result<()> {
+        match self.interrupt {
+            Some(watch) if self.memory.check_due(steps) => watch.check(),
             _ => Ok(()),
         }
     }
 
     /// Counts a row that JOINs produced from the current item, in the query or in a subquery, whether or not a filter
     /// keeps it.
-    pub fn row(&self) -> Result<()> {
-        self.room.row()?;
-        self.work(ROW_STEPS)
+    pub fn count_row(&self) -> Result<()> {
+        self.memory.count_row()?;
+        self.count_steps(ROW_STEPS)
     }
 
     /// Evaluates `make`, then releases its temporaries and charges only the result to the memory budget.
-    pub fn hold<'a>(&self, make: impl FnOnce() -> Result<Datum<'a>>) -> Result<Datum<'a>> {
-        let before = self.room.mark();
+    pub fn charge_result<'a>(&self, make: impl FnOnce() -> Result<Datum<'a>>) -> Result<Datum<'a>> {
+        let before = self.memory.mark();
         let made = make()?;
-        self.room.back_to(before);
+        self.memory.release_to(before);
         if let Some(Cow::Owned(value)) = &made {
-            self.room.take(bytes(value))?;
+            self.memory.reserve(memory_bytes(value))?;
         }
         Ok(made)
     }
 
     /// Like `charge_result`, but returns an owned value.
-    pub fn keep<'a>(&self, make: impl FnOnce() -> Result<Datum<'a>>) -> Result<Option<Value>> {
-        self.hold(make)?.map(|value| self.own(value)).transpose()
+    pub fn charge_owned<'a>(&self, make: impl FnOnce() -> Result<Datum<'a>>) -> Result<Option<Value>> {
+        self.charge_result(make)?.map(|value| self.own(value)).transpose()
     }
 
     /// The owned value; charges the copy of a borrowed one.
     pub fn own(&self, value: Cow<'_, Value>) -> Result<Value> {
         if let Cow::Borrowed(value) = value {
-            self.room.take(bytes(value))?;
+            self.memory.reserve(memory_bytes(value))?;
         }
         Ok(value.into_owned())
     }
@@ -118,11 +118,11 @@ impl MemoryBudget {
         MemoryBudget { bytes, bytes_left: Cell::new(bytes), rows: Cell::new(0), steps: Cell::new(0) }
     }
 
-    fn is_tired(&self, steps: usize) -> bool {
+    fn check_due(&self, steps: usize) -> bool {
         let made = self.steps.get().saturating_add(steps);
-        let is_tired = made >= STEPS_BETWEEN_CHECKS;
-        self.steps.set(if is_tired { 0 } else { made });
-        is_tired
+        let due = made >= STEPS_BETWEEN_CHECKS;
+        self.steps.set(if due { 0 } else { made });
+        due
     }
 
     /// The current position, for releasing everything that is reserved from now on.
@@ -130,11 +130,11 @@ impl MemoryBudget {
         self.bytes_left.get()
     }
 
-    pub fn back_to(&self, mark: usize) {
+    pub fn release_to(&self, mark: usize) {
         self.bytes_left.set(mark);
     }
 
-    pub fn take(&self, bytes: usize) -> Result<()> {
+    pub fn reserve(&self, bytes: usize) -> Result<()> {
         match self.bytes_left.get().checked_sub(bytes) {
             Some(left) => {
                 self.bytes_left.set(left);
@@ -146,7 +146,7 @@ impl MemoryBudget {
         }
     }
 
-    fn row(&self) -> Result<()> {
+    fn count_row(&self) -> Result<()> {
         self.rows.set(self.rows.get() + 1);
         if self.rows.get() <= ROWS_PER_ITEM_MAX {
             return Ok(());
@@ -157,20 +157,20 @@ impl MemoryBudget {
     }
 
     /// Restores the full budget for the next item: the memory of the last one is free again.
-    pub fn refill(&self) {
+    pub fn reset(&self) {
         self.bytes_left.set(self.bytes);
         self.rows.set(0);
     }
 }
 
 /// The approximate memory of a copy of the value.
-pub fn bytes(value: &Value) -> usize {
+pub fn memory_bytes(value: &Value) -> usize {
     let content = match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
         Value::String(text) => text.len(),
-        Value::Array(items) => items.iter().map(bytes).sum(),
+        Value::Array(items) => items.iter().map(memory_bytes).sum(),
         Value::Object(object) => {
-            object.iter().map(|(name, value)| size_of::<String>() + name.len() + bytes(value)).sum()
+            object.iter().map(|(name, value)| size_of::<String>() + name.len() + memory_bytes(value)).sum()
         }
     };
     size_of::<Value>() + content

@@ -15,7 +15,7 @@ use crate::document::Bindings;
 
 /// A compiled call, with its language and analyzed constant terms.
 pub struct FullText {
-    pub ask: FullTextTest,
+    pub test: FullTextTest,
     pub text: ScalarExpr,
     pub analyzer: Analyzer,
     pub terms: SearchTerms,
@@ -47,30 +47,30 @@ impl FullText {
     pub(super) fn evaluate<'a>(&'a self, rows: Bindings<'a>, cx: &Context<'_>) -> Result<Datum<'a>> {
         let value = evaluate(&self.text, rows, cx)?;
         let text = value.as_deref().and_then(Value::as_str);
-        if self.ask == FullTextTest::Length {
-            let words = text.map_or(0, |text| self.analyzer.count(text));
+        if self.test == FullTextTest::Length {
+            let words = text.map_or(0, |text| self.analyzer.count_words(text));
             return Ok(number(Number::Int(words as i64)));
         }
-        let (Some(text), Some(terms)) = (text, self.searches(rows, cx)?) else { return Ok(None) };
+        let (Some(text), Some(terms)) = (text, self.text_queries(rows, cx)?) else { return Ok(None) };
         for term in terms.iter() {
             check_phrase(term)?;
-            cx.work(text.len() * term.word_count())?;
+            cx.count_steps(text.len() * term.word_count())?;
         }
-        Ok(self.answer(text, &terms))
+        Ok(self.apply(text, &terms))
     }
 
     /// The score of a text without any of the terms: 0, or undefined if the value is not a string.
-    pub(crate) fn least<'a>(&'a self, rows: Bindings<'a>, cx: &Context<'_>) -> Result<Datum<'a>> {
+    pub(crate) fn zero_score<'a>(&'a self, rows: Bindings<'a>, cx: &Context<'_>) -> Result<Datum<'a>> {
         let value = evaluate(&self.text, rows, cx)?;
         Ok(value.as_deref().and_then(Value::as_str).and_then(|_| number(Number::from(0.0))))
     }
 
-    fn answer<'a>(&self, text: &str, terms: &[TextQuery]) -> Datum<'a> {
-        let words = self.analyzer.words(text);
+    fn apply<'a>(&self, text: &str, terms: &[TextQuery]) -> Datum<'a> {
+        let words = self.analyzer.analyze(text);
         let truth = |truth| Some(Cow::Owned(Value::Bool(truth)));
-        match &self.ask {
-            FullTextTest::All => truth(terms.iter().all(|term| term.is_in(&words))),
-            FullTextTest::Any => truth(terms.iter().any(|term| term.is_in(&words))),
+        match &self.test {
+            FullTextTest::All => truth(terms.iter().all(|term| term.occurs_in(&words))),
+            FullTextTest::Any => truth(terms.iter().any(|term| term.occurs_in(&words))),
             FullTextTest::Length => number(Number::Int(words.len() as i64)),
             FullTextTest::Score(statistics) => {
                 let occurrences = terms.iter().map(|term| term.hits(&words));
@@ -79,14 +79,14 @@ impl FullText {
         }
     }
 
-    fn searches<'a>(&'a self, rows: Bindings<'a>, cx: &Context<'_>) -> Result<Option<Cow<'a, [TextQuery]>>> {
+    fn text_queries<'a>(&'a self, rows: Bindings<'a>, cx: &Context<'_>) -> Result<Option<Cow<'a, [TextQuery]>>> {
         match &self.terms {
             SearchTerms::Known(terms) => Ok(Some(Cow::Borrowed(terms))),
             SearchTerms::Computed(nodes) => {
                 let mut terms = Vec::with_capacity(nodes.len());
                 for node in nodes {
                     let value = evaluate(node, rows, cx)?;
-                    let Some(term) = value.as_deref().and_then(|value| search(self.analyzer, value)) else {
+                    let Some(term) = value.as_deref().and_then(|value| text_query(self.analyzer, value)) else {
                         return Ok(None);
                     };
                     terms.push(term);
@@ -110,7 +110,7 @@ fn check_phrase(term: &TextQuery) -> Result<()> {
 }
 
 /// A search term: a string, or `{"term": "red", "distance": 1}` for a fuzzy match.
-pub fn search(analyzer: Analyzer, term: &Value) -> Option<TextQuery> {
+pub fn text_query(analyzer: Analyzer, term: &Value) -> Option<TextQuery> {
     match term {
         Value::String(text) => Some(TextQuery::new(analyzer, text)),
         Value::Object(object) => {

@@ -33,7 +33,7 @@ use pleiad_model::Result;
 
 use super::{Context, Datum};
 
-pub use vector::{UNSAID, VECTOR_DISTANCE};
+pub use vector::{DEFAULT_METRIC, VECTOR_DISTANCE};
 
 pub struct Function {
     /// The documented name in upper case; lookups ignore case.

@@ -19,12 +19,12 @@ pub fn compare(first: &ScalarExpr, rest: &[(BinaryOp, ScalarExpr)], rows: Bindin
         (ScalarExpr::Path { slot, steps }, ScalarExpr::Constant(constant)) => {
             let bound = lookup(rows, *slot).filter(|bound| bound.is_text())?;
             match bound.text(steps) {
-                Some(text) => against(*op, &text, constant),
+                Some(text) => compare_text(*op, &text, constant),
                 None => op.is_comparison().then_some(None),
             }
         }
         (ScalarExpr::Slot(slot), ScalarExpr::Constant(constant)) => match lookup(rows, *slot)? {
-            SlotValue::Text(text) => against(*op, text, constant),
+            SlotValue::Text(text) => compare_text(*op, text, constant),
             _ => None,
         },
         _ => None,
@@ -48,7 +48,7 @@ pub fn array_contains(function: &Function, arguments: &[ScalarExpr], rows: Bindi
     }
     let mut certain = true;
     for element in lazy::elements(&array) {
-        match against(BinaryOp::Equal, element, wanted) {
+        match compare_text(BinaryOp::Equal, element, wanted) {
             Some(Some(true)) => return Some(Some(true)),
             Some(_) => {}
             // A string with escapes may be equal; other types are not.
@@ -63,7 +63,7 @@ fn wanted_first(wanted: &Value) -> Option<&'static u8> {
     matches!(wanted, Value::String(_)).then_some(&b'"')
 }
 
-fn against(op: BinaryOp, text: &[u8], constant: &Value) -> Option<Option<bool>> {
+fn compare_text(op: BinaryOp, text: &[u8], constant: &Value) -> Option<Option<bool>> {
     match (text.first()?, constant) {
         (b'-' | b'0'..=b'9', Value::Number(constant)) => {
             let number = lazy::number(text)?.as_f64();

@@ -86,7 +86,7 @@ fn arithmetic() {
 }
 
 #[test]
-fn bits_are_those_of_javascript() {
+fn bitwise_operators_follow_javascript() {
     check(&[
         ("100 >> 2", "25"),
         ("100 << 2", "400"),
@@ -153,7 +153,7 @@ fn equality() {
 }
 
 #[test]
-fn order_needs_two_of_a_kind() {
+fn order_comparisons_need_equal_types() {
     check(&[
         ("1 < 2", "true"),
         ("2 <= 2.0", "true"),
@@ -220,7 +220,7 @@ fn like_takes_strings_only() {
 }
 
 #[test]
-fn choices() {
+fn conditional_operators() {
     check(&[
         ("c.missing ?? 1", "1"),
         ("c.z ?? 1", "null"),
@@ -280,7 +280,7 @@ fn constructors_leave_undefined_out() {
 }
 
 #[test]
-fn nan_and_infinity_stay_inside() {
+fn nan_and_infinity_are_not_returned() {
     check(&[("1 / 0 > 5", "true"), ("0 / 0 = 0 / 0", "false"), ("1 / (1 / 0)", "0"), ("1e999 = Infinity", "true")]);
     for scalar in ["8.9 / 0.0", "NaN", "-Infinity", "[1, {a: 0 / 0}]", "1e999", "1e308 * 10"] {
         let error = parse(&format!("SELECT VALUE {scalar}"))

@@ -28,11 +28,11 @@ impl Paths {
     }
 
     fn bind(&mut self, source: &RowSource) {
-        let place = match &source.of {
+        let source_path = match &source.kind {
             RowSourceKind::Scalar(node) => self.path(node),
             RowSourceKind::Rows(_) => None,
         };
-        self.slots.push(place.map(|mut path| {
+        self.slots.push(source_path.map(|mut path| {
             if source.each {
                 path.push(IndexStep::Element);
             }
@@ -65,25 +65,25 @@ impl Paths {
     }
 
     /// The conjunction of the nodes. Nodes without an index predicate are left out.
-    pub fn all<'b>(&self, nodes: impl Iterator<Item = &'b ScalarExpr>) -> Option<IndexPredicate<'b>> {
-        let mut conditions: Vec<IndexPredicate<'b>> = nodes.filter_map(|node| self.condition(node)).collect();
-        match conditions.len() {
+    pub fn conjunction<'b>(&self, nodes: impl Iterator<Item = &'b ScalarExpr>) -> Option<IndexPredicate<'b>> {
+        let mut predicates: Vec<IndexPredicate<'b>> = nodes.filter_map(|node| self.predicate(node)).collect();
+        match predicates.len() {
             0 => None,
-            1 => conditions.pop(),
-            _ => Some(IndexPredicate::And(conditions)),
+            1 => predicates.pop(),
+            _ => Some(IndexPredicate::And(predicates)),
         }
     }
 
-    fn any<'b>(&self, nodes: impl Iterator<Item = &'b ScalarExpr>) -> Option<IndexPredicate<'b>> {
-        nodes.map(|node| self.condition(node)).collect::<Option<Vec<_>>>().map(IndexPredicate::Or)
+    fn disjunction<'b>(&self, nodes: impl Iterator<Item = &'b ScalarExpr>) -> Option<IndexPredicate<'b>> {
+        nodes.map(|node| self.predicate(node)).collect::<Option<Vec<_>>>().map(IndexPredicate::Or)
     }
 
-    fn condition<'b>(&self, node: &'b ScalarExpr) -> Option<IndexPredicate<'b>> {
+    fn predicate<'b>(&self, node: &'b ScalarExpr) -> Option<IndexPredicate<'b>> {
         match node {
             ScalarExpr::Constant(Value::Bool(true)) => None,
             ScalarExpr::Constant(_) | ScalarExpr::Undefined => Some(IndexPredicate::Never),
-            ScalarExpr::And(nodes) => self.all(nodes.iter()),
-            ScalarExpr::Or(nodes) => self.any(nodes.iter()),
+            ScalarExpr::And(nodes) => self.conjunction(nodes.iter()),
+            ScalarExpr::Or(nodes) => self.disjunction(nodes.iter()),
             ScalarExpr::Slot(_) | ScalarExpr::Path { .. } | ScalarExpr::Access { .. } => {
                 self.equal(node, &Value::Bool(true))
             }
@@ -103,13 +103,13 @@ impl Paths {
                 self.range(operand, range.0, range.1)
             }
             ScalarExpr::Like { not: false, operand, pattern: LikeOperand::Known { text, escape, pattern } } => {
-                let what = like(text, *escape, StringTest::Like(pattern));
-                Some(IndexPredicate::Path(PathPredicate { path: self.path(operand)?, what }))
+                let value = like(text, *escape, StringTest::Like(pattern));
+                Some(IndexPredicate::Path(PathPredicate { path: self.path(operand)?, value }))
             }
             ScalarExpr::Call { function, arguments } => self.call(function.name, node, arguments),
-            ScalarExpr::FullText(call) => match call.ask {
-                FullTextTest::All => self.searches(call).map(IndexPredicate::And),
-                FullTextTest::Any => self.searches(call).map(IndexPredicate::Or),
+            ScalarExpr::FullText(call) => match call.test {
+                FullTextTest::All => self.term_predicates(call).map(IndexPredicate::And),
+                FullTextTest::Any => self.term_predicates(call).map(IndexPredicate::Or),
                 FullTextTest::Length | FullTextTest::Score(_) => None,
             },
             ScalarExpr::Subquery { form: SubqueryForm::Exists, block } => self.exists(block),
@@ -121,17 +121,22 @@ impl Paths {
 
     fn compare<'b>(&self, op: BinaryOp, first: &'b ScalarExpr, second: &'b ScalarExpr) -> Option<IndexPredicate<'b>> {
         match (first.is_constant(), second.is_constant()) {
-            (false, true) => self.against(op, first, second),
-            (true, false) => self.against(flipped(op)?, second, first),
+            (false, true) => self.compare_constant(op, first, second),
+            (true, false) => self.compare_constant(flipped(op)?, second, first),
             _ => None,
         }
     }
 
-    fn against<'b>(&self, op: BinaryOp, node: &'b ScalarExpr, constant: &'b ScalarExpr) -> Option<IndexPredicate<'b>> {
+    fn compare_constant<'b>(
+        &self,
+        op: BinaryOp,
+        node: &'b ScalarExpr,
+        constant: &'b ScalarExpr,
+    ) -> Option<IndexPredicate<'b>> {
         // A comparison with undefined is never true.
         let Some(value) = constant.constant() else { return op.is_comparison().then_some(IndexPredicate::Never) };
         if let ScalarExpr::Call { function, arguments } = node {
-            return self.call_against(op, function.name, arguments, value);
+            return self.compare_call(op, function.name, arguments, value);
         }
         match op {
             BinaryOp::Equal => self.equal(node, value),
@@ -145,7 +150,7 @@ impl Paths {
 
     fn equal<'b>(&self, node: &'b ScalarExpr, value: &Value) -> Option<IndexPredicate<'b>> {
         let path = self.path(node)?;
-        Some(IndexPredicate::Path(PathPredicate { path, what: equal(value) }))
+        Some(IndexPredicate::Path(PathPredicate { path, value: equal(value) }))
     }
 
     /// Values compare only within one type: bounds of different types match nothing.
@@ -155,7 +160,7 @@ impl Paths {
         match types {
             [Some(None), _] | [_, Some(None)] => Some(IndexPredicate::Never),
             [Some(Some(a)), Some(Some(b))] if a != b => Some(IndexPredicate::Never),
-            _ => Some(IndexPredicate::Path(PathPredicate { path, what: ValuePredicate::Range(low, high) })),
+            _ => Some(IndexPredicate::Path(PathPredicate { path, value: ValuePredicate::Range(low, high) })),
         }
     }
 
@@ -165,7 +170,7 @@ impl Paths {
         for entry in list {
             match entry {
                 ScalarExpr::Constant(value) => {
-                    any.push(IndexPredicate::Path(PathPredicate { path: path.clone(), what: equal(value) }))
+                    any.push(IndexPredicate::Path(PathPredicate { path: path.clone(), value: equal(value) }))
                 }
                 ScalarExpr::Undefined => {}
                 _ => return None,
@@ -179,7 +184,7 @@ impl Paths {
     fn call<'b>(&self, name: &str, node: &'b ScalarExpr, arguments: &'b [ScalarExpr]) -> Option<IndexPredicate<'b>> {
         let first = arguments.first()?;
         let constant = |at: usize| arguments.get(at).and_then(ScalarExpr::constant);
-        let is = |what| Some(IndexPredicate::Path(PathPredicate { path: self.path(first)?, what }));
+        let is = |value| Some(IndexPredicate::Path(PathPredicate { path: self.path(first)?, value }));
         let ignores_case = arguments.len() > 2 && constant(2) != Some(&Value::Bool(false));
         match name {
             "IS_DEFINED" => is(ValuePredicate::Defined),
@@ -203,15 +208,15 @@ impl Paths {
                 is(ValuePredicate::Strings(StringTest::Call(function, rest)))
             }
             "ARRAY_CONTAINS" => self.array_contains(first, arguments),
-            "ARRAY_CONTAINS_ANY" => self.elements(first, arguments.get(1..)?).map(IndexPredicate::Or),
-            "ARRAY_CONTAINS_ALL" => self.elements(first, arguments.get(1..)?).map(IndexPredicate::And),
-            "ST_WITHIN" | "ST_INTERSECTS" | "_ST_WITHIN" | "_ST_INTERSECTS" => self.near(arguments, 0.0),
+            "ARRAY_CONTAINS_ANY" => self.contains_elements(first, arguments.get(1..)?).map(IndexPredicate::Or),
+            "ARRAY_CONTAINS_ALL" => self.contains_elements(first, arguments.get(1..)?).map(IndexPredicate::And),
+            "ST_WITHIN" | "ST_INTERSECTS" | "_ST_WITHIN" | "_ST_INTERSECTS" => self.spatial(arguments, 0.0),
             _ => None,
         }
     }
 
     /// `f(path, …) op constant`
-    fn call_against<'b>(
+    fn compare_call<'b>(
         &self,
         op: BinaryOp,
         name: &str,
@@ -222,21 +227,21 @@ impl Paths {
         let constant = |at: usize| arguments.get(at).and_then(ScalarExpr::constant);
         match (name, op, value) {
             ("ST_DISTANCE" | "_ST_DISTANCE", Less | LessOrEqual, Value::Number(distance)) => {
-                self.near(arguments, distance.as_f64())
+                self.spatial(arguments, distance.as_f64())
             }
-            ("LEFT", Equal, Value::String(text)) => self.begins(arguments.first()?, text),
+            ("LEFT", Equal, Value::String(text)) => self.has_prefix(arguments.first()?, text),
             ("SUBSTRING", Equal, Value::String(text)) if constant(1)?.as_i64() == Some(0) => {
-                self.begins(arguments.first()?, text)
+                self.has_prefix(arguments.first()?, text)
             }
             _ => None,
         }
     }
 
     /// A string whose first characters equal `text` has the prefix `text`.
-    fn begins<'b>(&self, node: &'b ScalarExpr, text: &str) -> Option<IndexPredicate<'b>> {
+    fn has_prefix<'b>(&self, node: &'b ScalarExpr, text: &str) -> Option<IndexPredicate<'b>> {
         Some(IndexPredicate::Path(PathPredicate {
             path: self.path(node)?,
-            what: ValuePredicate::Prefix(text.to_owned()),
+            value: ValuePredicate::Prefix(text.to_owned()),
         }))
     }
 
@@ -246,7 +251,7 @@ impl Paths {
             // `ARRAY_CONTAINS(["a", "b"], c.tag)`
             (ScalarExpr::Constant(Value::Array(values)), path) if arguments.len() == 2 => {
                 let path = self.path(path)?;
-                let is = |value| IndexPredicate::Path(PathPredicate { path: path.clone(), what: equal(value) });
+                let is = |value| IndexPredicate::Path(PathPredicate { path: path.clone(), value: equal(value) });
                 Some(IndexPredicate::Or(values.iter().map(is).collect()))
             }
             (path, ScalarExpr::Constant(value)) => Some(contains(self.path(path)?, value)),
@@ -254,12 +259,16 @@ impl Paths {
         }
     }
 
-    fn elements<'b>(&self, array: &'b ScalarExpr, wanted: &'b [ScalarExpr]) -> Option<Vec<IndexPredicate<'b>>> {
+    fn contains_elements<'b>(
+        &self,
+        array: &'b ScalarExpr,
+        wanted: &'b [ScalarExpr],
+    ) -> Option<Vec<IndexPredicate<'b>>> {
         let path = self.path(array)?;
         wanted.iter().map(|node| Some(contains(path.clone(), node.constant()?))).collect()
     }
 
-    fn near<'b>(&self, arguments: &'b [ScalarExpr], distance: f64) -> Option<IndexPredicate<'b>> {
+    fn spatial<'b>(&self, arguments: &'b [ScalarExpr], distance: f64) -> Option<IndexPredicate<'b>> {
         let [first, second] = arguments else { return None };
         let (path, region) = match (first.constant(), second.constant()) {
             (None, Some(region)) => (self.path(first)?, region),
@@ -273,25 +282,25 @@ impl Paths {
 
     /// Per term of a call, the words that a text must contain for a match; `None` if this is not known for one of the
     /// terms.
-    pub fn searches<'b>(&self, call: &'b FullText) -> Option<Vec<IndexPredicate<'b>>> {
+    pub fn term_predicates<'b>(&self, call: &'b FullText) -> Option<Vec<IndexPredicate<'b>>> {
         let (path, language) = (self.path(&call.text)?, call.analyzer.language());
         let SearchTerms::Known(terms) = &call.terms else { return None };
         let word = |word| IndexPredicate::Term(TermPredicate { path: path.clone(), language, word });
         let term = |term: &'b TextQuery| {
-            let words: Vec<IndexPredicate<'b>> = term.needed()?.map(word).collect();
+            let words: Vec<IndexPredicate<'b>> = term.required_words()?.map(word).collect();
             Some(if words.is_empty() { IndexPredicate::Never } else { IndexPredicate::And(words) })
         };
         terms.iter().map(term).collect()
     }
 
     /// The text aggregate, if full-text statistics can answer this aggregate.
-    pub fn tally<'b>(&self, kind: AggregateKind, node: &'b ScalarExpr) -> Option<TextAggregate<'b>> {
+    pub fn text_aggregate<'b>(&self, kind: AggregateKind, node: &'b ScalarExpr) -> Option<TextAggregate<'b>> {
         match (kind, node) {
             (AggregateKind::Count, ScalarExpr::Constant(_)) => Some(TextAggregate::Items),
-            (AggregateKind::Sum, ScalarExpr::FullText(call)) if call.ask == FullTextTest::Length => {
+            (AggregateKind::Sum, ScalarExpr::FullText(call)) if call.test == FullTextTest::Length => {
                 Some(TextAggregate::Words { path: self.path(&call.text)?, language: call.analyzer.language() })
             }
-            (AggregateKind::CountIf, ScalarExpr::FullText(call)) if call.ask == FullTextTest::All => {
+            (AggregateKind::CountIf, ScalarExpr::FullText(call)) if call.test == FullTextTest::All => {
                 let SearchTerms::Known(terms) = &call.terms else { return None };
                 let [term] = terms.as_slice() else { return None };
                 let (path, language) = (self.path(&call.text)?, call.analyzer.language());
@@ -312,21 +321,24 @@ impl Paths {
             return None;
         }
         block.sources.iter().for_each(|source| inner.bind(source));
-        inner.all(block.filters.iter().map(|filter| &filter.node))
+        inner.conjunction(block.filters.iter().map(|filter| &filter.node))
     }
 }
 
 /// Some element equals the value or, for objects, has at least its properties.
 fn contains<'b>(mut path: Vec<IndexStep>, value: &Value) -> IndexPredicate<'b> {
     path.push(IndexStep::Element);
-    let Value::Object(object) = value else { return IndexPredicate::Path(PathPredicate { path, what: equal(value) }) };
+    let Value::Object(object) = value else { return IndexPredicate::Path(PathPredicate { path, value: equal(value) }) };
     let has = |(name, value): (&str, &Value)| {
         let mut path = path.clone();
         path.push(IndexStep::Property(name.to_owned()));
-        IndexPredicate::Path(PathPredicate { path, what: equal(value) })
+        IndexPredicate::Path(PathPredicate { path, value: equal(value) })
     };
     let mut all: Vec<IndexPredicate<'b>> = object.iter().map(has).collect();
-    all.push(IndexPredicate::Path(PathPredicate { path: path.clone(), what: ValuePredicate::Type(ValueType::Object) }));
+    all.push(IndexPredicate::Path(PathPredicate {
+        path: path.clone(),
+        value: ValuePredicate::Type(ValueType::Object),
+    }));
     IndexPredicate::And(all)
 }
 

@@ -71,7 +71,7 @@ fn list(f: &mut Formatter<'_>, conditions: &[IndexPredicate<'_>], between: &str)
 impl Display for PathPredicate<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         let path = path_text(&self.path);
-        match &self.what {
+        match &self.value {
             ValuePredicate::Equal(value) => write!(f, "{path} = {}", json::to_string(value)),
             ValuePredicate::Range(low, high) => {
                 match low {

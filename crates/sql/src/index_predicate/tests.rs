@@ -3,7 +3,7 @@
 use pleiad_model::json;
 use pleiad_model::policy::Geospatial;
 
-use super::condition;
+use super::index_predicate;
 use crate::Parameters;
 use crate::check;
 use crate::compile::{Bind, compile};
@@ -13,7 +13,7 @@ const NONE: &str = "-";
 fn explain(sql: &str) -> String {
     let list = json::parse(br#"[{"name":"@n","value":7},{"name":"@u"},{"name":"@list","value":[1,"a",[2]]}]"#).unwrap();
     let parameters = Parameters::from_value(Some(&list)).unwrap();
-    let select = check::read(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    let select = check::parse_and_check(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
     let bind = Bind {
         parameters: &parameters,
         geospatial: Geospatial::Geography,
@@ -22,7 +22,7 @@ fn explain(sql: &str) -> String {
         started_ms: Some(0),
     };
     let block = compile(&select, sql, bind).unwrap_or_else(|error| panic!("{sql}: {error}"));
-    condition(&block).map_or(NONE.to_owned(), |condition| condition.to_string())
+    index_predicate(&block).map_or(NONE.to_owned(), |condition| condition.to_string())
 }
 
 /// Filters of `SELECT * FROM c` and their index predicates; `-` if all items must be scanned.
@@ -55,7 +55,7 @@ fn comparisons_with_constants() {
 }
 
 #[test]
-fn what_no_item_can_meet() {
+fn filters_that_no_item_satisfies() {
     check_filters(&[
         ("c.a = undefined", "nothing"),
         ("c.a != undefined", "nothing"),
@@ -76,7 +76,7 @@ fn what_no_item_can_meet() {
 }
 
 #[test]
-fn what_an_index_cannot_tell() {
+fn filters_without_an_index_predicate() {
     check_filters(&[
         ("true", NONE),
         ("c.a != 1", NONE),
@@ -105,7 +105,7 @@ fn what_an_index_cannot_tell() {
 }
 
 #[test]
-fn and_keeps_what_it_can_and_or_needs_every_side() {
+fn and_uses_any_indexable_conjunct_or_needs_all() {
     check_filters(&[
         ("c.a = 1 AND c.b > 2", "/a = 1 & 2 < /b"),
         ("c.a = 1 AND c.b != 2", "/a = 1"),
@@ -121,7 +121,7 @@ fn and_keeps_what_it_can_and_or_needs_every_side() {
 }
 
 #[test]
-fn patterns_are_prefixes_words_or_tests() {
+fn like_patterns_become_prefixes_equalities_or_string_tests() {
     check_filters(&[
         ("c.a LIKE 'ab%'", "/a ^ \"ab\""),
         ("c.a LIKE 'ab'", "/a = \"ab\""),
@@ -140,7 +140,7 @@ fn patterns_are_prefixes_words_or_tests() {
 }
 
 #[test]
-fn functions_on_strings() {
+fn string_functions() {
     check_filters(&[
         ("STARTSWITH(c.a, 'x')", "/a ^ \"x\""),
         ("STARTSWITH(c.a, 'x', false)", "/a ^ \"x\""),
@@ -158,7 +158,7 @@ fn functions_on_strings() {
 }
 
 #[test]
-fn types() {
+fn type_checks() {
     check_filters(&[
         ("IS_DEFINED(c.a)", "/a is defined"),
         ("IS_NULL(c.a)", "/a = null"),
@@ -196,7 +196,7 @@ fn arrays_and_their_elements() {
 }
 
 #[test]
-fn places() {
+fn spatial_predicates() {
     let point = r#"{"type":"Point","coordinates":[0,0]}"#;
     check_filters(&[
         (&format!("ST_DISTANCE(c.l, {point}) < 5"), &format!("/l within 5 of {point}")),

@@ -9,7 +9,7 @@ fn check(definition: &str, item: &str, projected: &str) {
 }
 
 #[test]
-fn properties_keep_their_last_name_and_what_is_missing_is_null() {
+fn properties_keep_their_last_name_and_missing_ones_are_null() {
     let item = r#"{"id":"7","name":{"first":"Ann"},"x":[1],"_ts":3}"#;
     check("SELECT c.id, c.name.first, c.total FROM c", item, r#"{"_id":"7","first":"Ann","total":null}"#);
     check(r#"select root["x"], root.name from root"#, item, r#"{"x":[1],"name":{"first":"Ann"}}"#);
@@ -18,7 +18,7 @@ fn properties_keep_their_last_name_and_what_is_missing_is_null() {
 }
 
 #[test]
-fn everything_else_is_refused() {
+fn other_definitions_are_rejected() {
     for wrong in [
         "SELECT VALUE c.a FROM c",
         "SELECT c.a AS b FROM c",

@@ -22,7 +22,7 @@ pub struct Select {
     pub group_by: Vec<Expr>,
     pub order_by: Option<OrderBy>,
     pub offset_limit: Option<(Expr, Expr)>,
-    pub places: ClauseSpans,
+    pub spans: ClauseSpans,
     pub span: Span,
 }
 
@@ -52,7 +52,7 @@ pub struct SelectItem {
 pub struct FromItem {
     pub each: bool,
     /// A name, a path from a name, a subquery or a function call.
-    pub of: Expr,
+    pub expr: Expr,
     pub alias: Option<Name>,
 }
 
@@ -218,12 +218,12 @@ impl Select {
     /// Whether rows come from the container's items. The first source decides, because joined sources start from its
     /// alias.
     pub fn reads_items(&self) -> bool {
-        self.from.first().is_some_and(|source| source.of.reads_items())
+        self.from.first().is_some_and(|source| source.expr.reads_items())
     }
 
     /// Whether the rows are whole items, as in `SELECT DISTINCT VALUE c FROM c`: no two are equal, because each item
     /// has its own `_rid`.
-    pub fn gives_items(&self) -> bool {
+    pub fn returns_whole_items(&self) -> bool {
         let [source] = self.from.as_slice() else { return false };
         let is_item = match &self.spec {
             SelectSpec::Star(_) => true,
@@ -232,7 +232,7 @@ impl Select {
             }
             SelectSpec::List(_) => false,
         };
-        is_item && !source.each && matches!(source.of.kind, ExprKind::Name(_)) && self.group_by.is_empty()
+        is_item && !source.each && matches!(source.expr.kind, ExprKind::Name(_)) && self.group_by.is_empty()
     }
 
     /// Visits the subqueries in this query's scalars, in text order. Does not descend into them.
@@ -245,7 +245,7 @@ impl Select {
     pub fn each_scalar<'a, E>(&'a self, visit: &mut dyn FnMut(&'a Expr) -> Result<(), E>) -> Result<(), E> {
         self.top.iter().try_for_each(&mut *visit)?;
         self.spec.items().iter().map(|item| &item.expr).try_for_each(&mut *visit)?;
-        self.from.iter().map(|source| &source.of).try_for_each(&mut *visit)?;
+        self.from.iter().map(|source| &source.expr).try_for_each(&mut *visit)?;
         self.filter.iter().try_for_each(&mut *visit)?;
         self.group_by.iter().try_for_each(&mut *visit)?;
         match &self.order_by {
@@ -290,7 +290,7 @@ impl SelectItem {
 
 impl FromItem {
     pub fn name(&self) -> Option<&str> {
-        self.alias.as_ref().map(|alias| alias.text.as_str()).or_else(|| self.of.inferred_name())
+        self.alias.as_ref().map(|alias| alias.text.as_str()).or_else(|| self.expr.inferred_name())
     }
 }
 

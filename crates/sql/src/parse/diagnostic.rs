@@ -18,7 +18,7 @@ use super::Span;
 /// Longer tokens are truncated in messages: a token can be as long as the text.
 const SHOWN_CHARS_MAX: usize = 60;
 /// The largest number of errors per answer: more are not useful, and locating each one scans the text.
-const FAULTS_MAX: usize = 32;
+const DIAGNOSTICS_MAX: usize = 32;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
@@ -29,28 +29,28 @@ pub struct Diagnostic {
     /// A sentence that says what to write instead.
     pub hint: Option<String>,
     /// Further errors, if several are reported together.
-    pub also: Vec<Diagnostic>,
+    pub others: Vec<Diagnostic>,
 }
 
 impl Diagnostic {
     pub fn syntax(span: Span, text: &str) -> Self {
         let near: String = span.of(text).chars().take(SHOWN_CHARS_MAX).collect();
-        let fault = Diagnostic::coded(span, "SC1001", format!("Syntax error, incorrect syntax near '{near}'."));
-        Diagnostic { hint: hint::for_syntax(span, text), ..fault }
+        let diagnostic = Diagnostic::coded(span, "SC1001", format!("Syntax error, incorrect syntax near '{near}'."));
+        Diagnostic { hint: hint::for_syntax(span, text), ..diagnostic }
     }
 
     /// An object names a property twice.
-    pub fn named_twice(span: Span, name: &str) -> Self {
+    pub fn duplicate_property(span: Span, name: &str) -> Self {
         let message = format!("Object creation error, property name '{name}' specified more than once.");
         Diagnostic::coded(span, "SC2022", message)
     }
 
     pub fn coded(span: Span, code: &'static str, message: impl Into<String>) -> Self {
-        Diagnostic { span, code: Some(code), message: message.into(), hint: None, also: Vec::new() }
+        Diagnostic { span, code: Some(code), message: message.into(), hint: None, others: Vec::new() }
     }
 
     pub fn plain(span: Span, message: impl Into<String>) -> Self {
-        Diagnostic { span, code: None, message: message.into(), hint: None, also: Vec::new() }
+        Diagnostic { span, code: None, message: message.into(), hint: None, others: Vec::new() }
     }
 
     pub fn with_hint(self, hint: impl Into<String>) -> Self {
@@ -58,20 +58,20 @@ impl Diagnostic {
     }
 
     /// Combines errors into one, up to `DIAGNOSTICS_MAX`; `None` if there are none.
-    pub fn together(faults: impl IntoIterator<Item = Diagnostic>) -> Option<Self> {
-        let one_by_one = faults.into_iter().flat_map(|mut fault| {
-            let also = std::mem::take(&mut fault.also);
-            std::iter::once(fault).chain(also)
+    pub fn combine(diagnostics: impl IntoIterator<Item = Diagnostic>) -> Option<Self> {
+        let one_by_one = diagnostics.into_iter().flat_map(|mut diagnostic| {
+            let others = std::mem::take(&mut diagnostic.others);
+            std::iter::once(diagnostic).chain(others)
         });
-        let mut faults = one_by_one.take(FAULTS_MAX);
-        let first = faults.next()?;
-        Some(Diagnostic { also: faults.collect(), ..first })
+        let mut diagnostics = one_by_one.take(DIAGNOSTICS_MAX);
+        let first = diagnostics.next()?;
+        Some(Diagnostic { others: diagnostics.collect(), ..first })
     }
 
     /// The error that is returned to the client that sent `text`.
     pub fn into_error(self, text: &str) -> Error {
         let mut errors = vec![self.entry(text)];
-        errors.extend(self.also.iter().map(|fault| fault.entry(text)));
+        errors.extend(self.others.iter().map(|diagnostic| diagnostic.entry(text)));
         let body = Object::new().with("errors", errors);
         Error::invalid(json::to_string(&Value::from(body)))
     }

@@ -223,16 +223,16 @@ impl<'t> Lexer<'t> {
     fn string(&mut self) -> Token<'t> {
         let quote = self.take();
         let mut value = String::new();
-        let mut sound = true;
+        let mut valid = true;
         loop {
             value.push_str(self.take_while(|c| c != '\\' && Some(c) != quote));
             match self.take() {
                 None => return Token::Broken,
                 Some('\\') => match self.escape() {
                     Some(c) => value.push(c),
-                    None => sound = false, // read up to the closing quote, so that the message shows the whole literal
+                    None => valid = false, // read up to the closing quote, so that the message shows the whole literal
                 },
-                Some(_) => return if sound { Token::String(value) } else { Token::Broken },
+                Some(_) => return if valid { Token::String(value) } else { Token::Broken },
             }
         }
     }

@@ -18,32 +18,32 @@ use super::parser::is_name;
 
 /// One query block.
 pub fn print(select: &Select) -> String {
-    written(Spelling::AsWritten, |out| write_select(select, out))
+    print_with(Spelling::AsWritten, |out| write_select(select, out))
 }
 
 /// One scalar.
 pub fn print_expr(expr: &Expr) -> String {
-    written(Spelling::AsWritten, |out| write_expr(expr, ANY, out))
+    print_with(Spelling::AsWritten, |out| write_expr(expr, ANY, out))
 }
 
 /// One scalar in canonical spelling: `lower(c["a"])` as `LOWER(c.a)`.
-pub fn print_alike(expr: &Expr) -> String {
-    written(Spelling::Alike, |out| write_expr(expr, ANY, out))
+pub fn print_canonical(expr: &Expr) -> String {
+    print_with(Spelling::Canonical, |out| write_expr(expr, ANY, out))
 }
 
 /// The `FROM` clause with a leading space; empty if there is none.
 pub fn print_from(from: &[FromItem]) -> String {
-    written(Spelling::AsWritten, |out| write_sources(from, out))
+    print_with(Spelling::AsWritten, |out| write_sources(from, out))
 }
 
 /// Scalars, separated by commas.
 pub fn print_list(exprs: &[Expr]) -> String {
-    written(Spelling::AsWritten, |out| write_scalars(exprs, out))
+    print_with(Spelling::AsWritten, |out| write_scalars(exprs, out))
 }
 
 /// A string as a query literal.
 pub fn print_str(text: &str) -> String {
-    written(Spelling::AsWritten, |out| write_str(text, out))
+    print_with(Spelling::AsWritten, |out| write_str(text, out))
 }
 
 /// The output buffer and its spelling.
@@ -55,10 +55,10 @@ struct SqlWriter {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Spelling {
     AsWritten,
-    Alike,
+    Canonical,
 }
 
-fn written(spelling: Spelling, write: impl FnOnce(&mut SqlWriter)) -> String {
+fn print_with(spelling: Spelling, write: impl FnOnce(&mut SqlWriter)) -> String {
     let mut out = SqlWriter { text: String::new(), spelling };
     write(&mut out);
     out.text
@@ -73,8 +73,8 @@ impl SqlWriter {
         self.text.push_str(text);
     }
 
-    fn is_alike(&self) -> bool {
-        self.spelling == Spelling::Alike
+    fn is_canonical(&self) -> bool {
+        self.spelling == Spelling::Canonical
     }
 }
 
@@ -169,14 +169,14 @@ fn write_source(source: &FromItem, out: &mut SqlWriter) {
         Some(alias) if source.each => {
             out.push_str(&alias.text);
             out.push_str(" IN ");
-            write_expr(&source.of, ATOM, out);
+            write_expr(&source.expr, ATOM, out);
         }
         Some(alias) => {
-            write_expr(&source.of, ATOM, out);
+            write_expr(&source.expr, ATOM, out);
             out.push_str(" AS ");
             out.push_str(&alias.text);
         }
-        None => write_expr(&source.of, ATOM, out),
+        None => write_expr(&source.expr, ATOM, out),
     }
 }
 
@@ -196,12 +196,12 @@ fn write_order_by(order_by: Option<&OrderBy>, out: &mut SqlWriter) {
         }
         Some(OrderBy::Keys(keys)) => {
             out.push_str(" ORDER BY ");
-            write_list(keys, out, write_order_key);
+            write_list(keys, out, write_order_by_item);
         }
     }
 }
 
-fn write_order_key(key: &OrderByItem, out: &mut SqlWriter) {
+fn write_order_by_item(key: &OrderByItem, out: &mut SqlWriter) {
     write_expr(&key.expr, ANY, out);
     if key.descending {
         out.push_str(" DESC");
@@ -235,8 +235,8 @@ fn write_kind(kind: &ExprKind, out: &mut SqlWriter) {
         ExprKind::Conditional { arms, otherwise } => write_conditional(arms, otherwise, out),
         ExprKind::In { .. } | ExprKind::Between { .. } | ExprKind::Like { .. } => write_predicate(kind, out),
         ExprKind::Object(properties) => write_object(properties, out),
-        ExprKind::Array(items) => write_within('[', items, ']', out),
-        ExprKind::Call { function, arguments } if out.is_alike() => {
+        ExprKind::Array(items) => write_bracketed('[', items, ']', out),
+        ExprKind::Call { function, arguments } if out.is_canonical() => {
             write_call("", &function.to_ascii_uppercase(), arguments, out);
         }
         ExprKind::Call { function, arguments } => write_call("", function, arguments, out),
@@ -265,8 +265,8 @@ fn write_access(base: &Expr, steps: &[AstStep], out: &mut SqlWriter) {
 fn write_step(step: &AstStep, out: &mut SqlWriter) {
     match (step, step.property()) {
         (AstStep::Property(name), _) => write_property(name, out),
-        (AstStep::Index(_), Some(name)) if out.is_alike() => write_property(name, out),
-        (AstStep::Index(index), _) => write_within('[', std::slice::from_ref(index), ']', out),
+        (AstStep::Index(_), Some(name)) if out.is_canonical() => write_property(name, out),
+        (AstStep::Index(index), _) => write_bracketed('[', std::slice::from_ref(index), ']', out),
     }
 }
 
@@ -291,11 +291,11 @@ fn write_unary(op: UnaryOp, operand: &Expr, out: &mut SqlWriter) {
         UnaryOp::Plus => out.push('+'),
         UnaryOp::BitNot => out.push('~'),
     }
-    let mark = out.text.len();
+    let start = out.text.len();
     write_expr(operand, PREFIX, out);
     // Two minus signs would start a comment.
-    if op == UnaryOp::Minus && out.text[mark..].starts_with('-') {
-        out.text.insert(mark, ' ');
+    if op == UnaryOp::Minus && out.text[start..].starts_with('-') {
+        out.text.insert(start, ' ');
     }
 }
 
@@ -340,7 +340,7 @@ fn write_predicate(kind: &ExprKind, out: &mut SqlWriter) {
     match kind {
         ExprKind::In { not, operand, list } => {
             head(operand, *not, "IN ");
-            write_within('(', list, ')', out);
+            write_bracketed('(', list, ')', out);
         }
         ExprKind::Between { not, operand, low, high } => {
             head(operand, *not, "BETWEEN ");
@@ -373,10 +373,10 @@ fn write_object(properties: &[(String, Expr)], out: &mut SqlWriter) {
 fn write_call(prefix: &str, function: &str, arguments: &[Expr], out: &mut SqlWriter) {
     out.push_str(prefix);
     out.push_str(function);
-    write_within('(', arguments, ')', out);
+    write_bracketed('(', arguments, ')', out);
 }
 
-fn write_within(open: char, items: &[Expr], close: char, out: &mut SqlWriter) {
+fn write_bracketed(open: char, items: &[Expr], close: char, out: &mut SqlWriter) {
     out.push(open);
     write_scalars(items, out);
     out.push(close);

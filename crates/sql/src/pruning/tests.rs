@@ -8,7 +8,7 @@ use pleiad_model::policy::Geospatial;
 use pleiad_model::{Value, json};
 use proptest::prelude::*;
 
-use super::{PrunedKeys, ranges, route};
+use super::{PrunedKeys, prune, ranges};
 use crate::Parameters;
 use crate::compile::Bind;
 use crate::parse::parse;
@@ -27,7 +27,7 @@ fn parameters() -> Parameters {
     Parameters::from_value(Some(&json::parse(values.as_bytes()).unwrap())).unwrap()
 }
 
-fn reach(text: &str, definition: &PartitionKeyDefinition) -> PrunedKeys {
+fn pruned(text: &str, definition: &PartitionKeyDefinition) -> PrunedKeys {
     let bind = Bind {
         parameters: &parameters(),
         geospatial: Geospatial::Geography,
@@ -35,14 +35,14 @@ fn reach(text: &str, definition: &PartitionKeyDefinition) -> PrunedKeys {
         full_text: None,
         started_ms: None,
     };
-    route(&parse(text).unwrap_or_else(|fault| panic!("{text}: {fault:?}")), bind, definition)
+    prune(&parse(text).unwrap_or_else(|diagnostic| panic!("{text}: {diagnostic:?}")), bind, definition)
 }
 
 /// Keys in their header form, sorted; `*` for all keys.
-fn shown(reach: &PrunedKeys) -> String {
-    match reach {
-        PrunedKeys::Everything => "*".to_owned(),
-        PrunedKeys::Nothing => String::new(),
+fn key_list(pruned: &PrunedKeys) -> String {
+    match pruned {
+        PrunedKeys::All => "*".to_owned(),
+        PrunedKeys::None => String::new(),
         PrunedKeys::Keys(keys) => {
             let mut keys: Vec<String> = keys.iter().map(PartitionKey::to_json).collect();
             keys.sort();
@@ -54,11 +54,11 @@ fn shown(reach: &PrunedKeys) -> String {
 #[track_caller]
 fn check(filter: &str, want: &str) {
     let text = format!("SELECT * FROM c WHERE {filter}");
-    assert_eq!(shown(&reach(&text, &definition(&["/k"]))), want, "{filter}");
+    assert_eq!(key_list(&pruned(&text, &definition(&["/k"]))), want, "{filter}");
 }
 
 #[test]
-fn what_narrows() {
+fn filters_that_narrow_the_keys() {
     check("c.k = 'a'", r#"["a"]"#);
     check("'a' = c[\"k\"]", r#"["a"]"#);
     check("c.k = @p AND c.n > 1", r#"["a"]"#);
@@ -85,13 +85,13 @@ fn what_narrows() {
 }
 
 #[test]
-fn arrays_and_objects_are_at_the_undefined_key() {
+fn arrays_and_objects_have_the_undefined_key() {
     check("c.k = [1, 2]", "[{}]");
     check("c.k = {a: 1}", "[{}]");
 }
 
 #[test]
-fn what_does_not_narrow() {
+fn filters_that_do_not_narrow_the_keys() {
     for filter in [
         "c.n = 1",
         "c.k > 'a'",
@@ -130,32 +130,32 @@ fn contradictions_and_constants() {
     check("'true'", "");
     check("true", "*");
     check("1 = 1 OR c.k = 'a'", "*");
-    assert_eq!(reach("SELECT 5", &definition(&["/k"])), PrunedKeys::Nothing);
-    assert_eq!(reach("SELECT * FROM c", &definition(&["/k"])), PrunedKeys::Everything);
-    assert_eq!(reach("SELECT * FROM (SELECT VALUE c.a FROM c) x", &definition(&["/k"])), PrunedKeys::Everything);
+    assert_eq!(pruned("SELECT 5", &definition(&["/k"])), PrunedKeys::None);
+    assert_eq!(pruned("SELECT * FROM c", &definition(&["/k"])), PrunedKeys::All);
+    assert_eq!(pruned("SELECT * FROM (SELECT VALUE c.a FROM c) x", &definition(&["/k"])), PrunedKeys::All);
 }
 
 #[test]
-fn zero_goes_where_the_service_sends_it() {
+fn zero_is_routed_as_by_the_service() {
     check("c.k = 0", "[0]");
     check("c.k = -0.0", "[-0.0] [0]");
 }
 
 #[test]
-fn only_the_item_s_own_name_leads_to_the_key() {
+fn only_paths_from_the_item_alias_name_the_key() {
     let key = definition(&["/a/k"]);
-    assert_eq!(shown(&reach("SELECT * FROM c WHERE c.a.k = 1", &key)), "[1]");
-    assert_eq!(shown(&reach("SELECT * FROM c.a x WHERE x.k = 1", &key)), "[1]");
-    assert_eq!(shown(&reach("SELECT 1 FROM c JOIN x IN c.list WHERE x.a.k = 1", &key)), "*");
-    assert_eq!(shown(&reach("SELECT * FROM x IN c.a WHERE x.k = 1", &key)), "*");
-    assert_eq!(shown(&reach("SELECT * FROM (SELECT VALUE c FROM c) x WHERE x.a.k = 1", &key)), "*");
+    assert_eq!(key_list(&pruned("SELECT * FROM c WHERE c.a.k = 1", &key)), "[1]");
+    assert_eq!(key_list(&pruned("SELECT * FROM c.a x WHERE x.k = 1", &key)), "[1]");
+    assert_eq!(key_list(&pruned("SELECT 1 FROM c JOIN x IN c.list WHERE x.a.k = 1", &key)), "*");
+    assert_eq!(key_list(&pruned("SELECT * FROM x IN c.a WHERE x.k = 1", &key)), "*");
+    assert_eq!(key_list(&pruned("SELECT * FROM (SELECT VALUE c FROM c) x WHERE x.a.k = 1", &key)), "*");
 }
 
 #[test]
 fn levels_of_a_hierarchical_key() {
     let key = definition(&["/t", "/u", "/s"]);
     let check = |filter: &str, want: &str| {
-        assert_eq!(shown(&reach(&format!("SELECT * FROM c WHERE {filter}"), &key)), want, "{filter}");
+        assert_eq!(key_list(&pruned(&format!("SELECT * FROM c WHERE {filter}"), &key)), want, "{filter}");
     };
     check("c.t = 1", "[1]");
     check("c.t = 1 AND c.u = 2", "[1,2]");
@@ -171,17 +171,17 @@ fn levels_of_a_hierarchical_key() {
 #[test]
 fn the_missing_key_of_a_migrated_container() {
     let key = PartitionKeyDefinition { system_key: true, ..definition(&["/k"]) };
-    let reach = reach("SELECT * FROM c WHERE c.k = [1]", &key);
-    assert_eq!(shown(&reach), "[]");
-    assert!(reach.single(&key).is_some());
-    let range = &ranges(&reach, &key)[0];
+    let pruned = pruned("SELECT * FROM c WHERE c.k = [1]", &key);
+    assert_eq!(key_list(&pruned), "[]");
+    assert!(pruned.single(&key).is_some());
+    let range = &ranges(&pruned, &key)[0];
     assert_eq!((range.min.as_str(), range.max.as_str(), range.max_inclusive), ("", "00", false));
 }
 
 #[track_caller]
 fn check_ranges(filter: &str, paths: &[&str], want: &[(&str, &str, bool)]) {
     let key = definition(paths);
-    let found = ranges(&reach(&format!("SELECT * FROM c WHERE {filter}"), &key), &key);
+    let found = ranges(&pruned(&format!("SELECT * FROM c WHERE {filter}"), &key), &key);
     let found: Vec<_> = found.iter().map(|r| (r.min.as_str(), r.max.as_str(), r.max_inclusive)).collect();
     assert_eq!(found, want, "{filter}");
 }
@@ -199,9 +199,9 @@ fn ranges_are_effective_keys() {
 }
 
 #[test]
-fn ten_thousand_keys_are_kept_and_more_than_the_limit_are_not() {
+fn key_lists_are_kept_up_to_the_limit() {
     let list = |n: usize| (0..n).map(|i| i.to_string()).collect::<Vec<_>>().join(",");
-    let count = |n: usize| match reach(&format!("SELECT * FROM c WHERE c.k IN ({})", list(n)), &definition(&["/k"])) {
+    let count = |n: usize| match pruned(&format!("SELECT * FROM c WHERE c.k IN ({})", list(n)), &definition(&["/k"])) {
         PrunedKeys::Keys(keys) => keys.len(),
         _ => 0,
     };
@@ -258,11 +258,11 @@ fn satisfies(text: &str, item: &Value) -> bool {
     !rows.is_empty()
 }
 
-fn holds(reach: &PrunedKeys, key: &PartitionKey) -> bool {
-    match reach {
-        PrunedKeys::Everything => true,
-        PrunedKeys::Nothing => false,
-        PrunedKeys::Keys(keys) => keys.iter().any(|beginning| key.components().starts_with(beginning.components())),
+fn contains_key(pruned: &PrunedKeys, key: &PartitionKey) -> bool {
+    match pruned {
+        PrunedKeys::All => true,
+        PrunedKeys::None => false,
+        PrunedKeys::Keys(keys) => keys.iter().any(|prefix| key.components().starts_with(prefix.components())),
     }
 }
 
@@ -270,15 +270,15 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn no_item_outside_of_the_reach_satisfies_the_filter(filter in filter(), two_levels in any::<bool>()) {
+    fn no_item_outside_the_pruned_keys_satisfies_the_filter(filter in filter(), two_levels in any::<bool>()) {
         let definition = definition(if two_levels { &["/k", "/u"] } else { &["/k"] });
         let text = format!("SELECT VALUE 1 FROM c WHERE {filter}");
-        let reach = reach(&text, &definition);
-        let ranges = ranges(&reach, &definition);
+        let pruned = pruned(&text, &definition);
+        let ranges = ranges(&pruned, &definition);
         for item in items() {
             if satisfies(&text, &item) {
                 let key = PartitionKey::extract(&definition, &item);
-                prop_assert!(holds(&reach, &key), "{} misses {:?}: {:?}", filter, item, reach);
+                prop_assert!(contains_key(&pruned, &key), "{} misses {:?}: {:?}", filter, item, pruned);
                 let at = key.effective(&definition).to_string();
                 let is_in = |r: &crate::pruning::QueryRange| r.min <= at && (at < r.max || (r.max_inclusive && at == r.max));
                 prop_assert!(ranges.iter().any(is_in));

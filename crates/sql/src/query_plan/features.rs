@@ -6,13 +6,13 @@
 use pleiad_model::{Error, Result};
 
 use super::shape::MergeShape;
-use super::{Hybrid, Reading, SdkPlan};
+use super::{ComponentFormat, Hybrid, SdkPlan};
 use crate::check::Counts;
 use crate::expr::aggregate::AggregateKind;
 
 /// `supported` is the header's value, with or without spaces after the commas.
 pub(super) fn check(plan: &SdkPlan<'_>, supported: &str) -> Result<()> {
-    check_all(needed(plan), supported)
+    check_all(required_features(plan), supported)
 }
 
 pub(super) fn check_hybrid(hybrid: &Hybrid, counts: Counts, supported: &str) -> Result<()> {
@@ -27,10 +27,10 @@ pub(super) fn check_hybrid(hybrid: &Hybrid, counts: Counts, supported: &str) -> 
 }
 
 /// The format in which the client reads the components of `ORDER BY RANK`.
-pub(super) fn reading(supported: &str) -> Reading {
+pub(super) fn component_format(supported: &str) -> ComponentFormat {
     match is_listed(supported, "HybridSearchSkipOrderByRewrite") {
-        true => Reading::AsTheyCome,
-        false => Reading::Sorted,
+        true => ComponentFormat::Unsorted,
+        false => ComponentFormat::Sorted,
     }
 }
 
@@ -53,7 +53,7 @@ fn check_all(needed: Vec<&'static str>, supported: &str) -> Result<()> {
     Err(Error::invalid(message))
 }
 
-fn needed(plan: &SdkPlan<'_>) -> Vec<&'static str> {
+fn required_features(plan: &SdkPlan<'_>) -> Vec<&'static str> {
     let shape = &plan.shape;
     let aggregates = shape.aggregates();
     let has = |kinds: &[AggregateKind]| aggregates.iter().any(|kind| kinds.contains(kind));
@@ -68,7 +68,7 @@ fn needed(plan: &SdkPlan<'_>) -> Vec<&'static str> {
         ("DCount", distinct_count),
         ("Distinct", plan.select.distinct || distinct_count),
         ("OrderBy", !shape.order_by().is_empty()),
-        ("NonStreamingOrderBy", plan.nearest.is_some()),
+        ("NonStreamingOrderBy", plan.vector_direction.is_some()),
         ("MultipleOrderBy", shape.order_by().len() > 1),
         ("OffsetAndLimit", plan.counts.offset_limit.is_some()),
         ("Top", plan.counts.top.is_some()),

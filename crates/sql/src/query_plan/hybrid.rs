@@ -19,14 +19,14 @@ use std::collections::HashMap;
 
 use pleiad_model::{Error, Object, Result, Value, json};
 
-use super::rewrite::{ORDER_FILTER, order_filter, payload, too_deep};
+use super::rewrite::{ORDER_FILTER, nesting_error, order_filter, payload};
 use crate::check::Counts;
 use crate::compile::{Bind, compile, constant};
 use crate::expr::MemoryBudget;
 use crate::parse;
 use crate::parse::ast::{Expr, OrderBy, OrderByItem, Select, SelectSpec};
 use crate::parse::print::{print_expr, print_from, print_list};
-use crate::rank::{Component, Fusing, RankClause, Score, ScoredItem};
+use crate::rank::{Component, FusionRule, RankClause, Score, ScoredItem};
 
 /// The smallest row limit of a component.
 const COMPONENT_ROWS_MIN: u64 = 120;
@@ -37,46 +37,46 @@ const TERM_BYTES_MAX: usize = 64 * 1024;
 const TEXTS_BYTES_MAX: usize = 4 << 20;
 
 /// The prefix of the placeholders that clients fill in.
-const MARK: &str = "{documentdb-";
-const DOCUMENTS: &str = "{documentdb-formattablehybridsearchquery-totaldocumentcount}";
+const PLACEHOLDER_PREFIX: &str = "{documentdb-";
+const DOCUMENT_COUNT: &str = "{documentdb-formattablehybridsearchquery-totaldocumentcount}";
 
 /// Placeholders are numbered over the components with search terms, in their order.
-fn words(number: usize) -> String {
+fn word_count_placeholder(number: usize) -> String {
     format!("{{documentdb-formattablehybridsearchquery-totalwordcount-{number}}}")
 }
 
-fn hits(number: usize) -> String {
+fn hit_counts_placeholder(number: usize) -> String {
     format!("{{documentdb-formattablehybridsearchquery-hitcountsarray-{number}}}")
 }
 
 /// The format of a component's rows, for the reader that fuses them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reading {
+pub enum ComponentFormat {
     /// Sorted by the component's score, like the rows of an `ORDER BY` query.
     Sorted,
     /// Not merged in order: the reader ranks by the scores, the highest first. For clients that list
     /// `HybridSearchSkipOrderByRewrite`.
-    AsTheyCome,
+    Unsorted,
 }
 
 /// The plan of a query with `ORDER BY RANK`.
 pub struct Hybrid {
     statistics: String,
-    parts: Vec<ComponentQuery>,
+    components: Vec<ComponentQuery>,
     /// The number of components that need statistics.
-    counted: usize,
+    statistics_count: usize,
     is_weighted: bool,
     skip: Option<u64>,
     take: Option<u64>,
     /// The row limit of each component.
     top: Option<u64>,
-    reading: Reading,
+    format: ComponentFormat,
 }
 
 struct ComponentQuery {
     score: String,
     text: String,
-    fusing: Fusing,
+    fusion: FusionRule,
 }
 
 /// Term statistics over all ranges.
@@ -89,11 +89,18 @@ pub struct GlobalStatistics {
 
 impl Hybrid {
     /// `None` for a query without `ORDER BY RANK`.
-    pub fn of(select: &Select, text: &str, bind: Bind<'_>, counts: Counts, reading: Reading) -> Result<Option<Hybrid>> {
+    pub fn of(
+        select: &Select,
+        text: &str,
+        bind: Bind<'_>,
+        counts: Counts,
+        format: ComponentFormat,
+    ) -> Result<Option<Hybrid>> {
         let Some(OrderBy::Rank(score)) = &select.order_by else { return Ok(None) };
-        let ranking = RankClause::read(score, select.places.order_by).map_err(|fault| fault.into_error(text))?;
+        let ranking =
+            RankClause::parse(score, select.spans.order_by).map_err(|diagnostic| diagnostic.into_error(text))?;
         // A single component is not fused: clients return its rows in merge order.
-        let reading = if ranking.components.len() < 2 { Reading::Sorted } else { reading };
+        let format = if ranking.components.len() < 2 { ComponentFormat::Sorted } else { format };
         let mut scores = Scores::default();
         for component in &ranking.components {
             scores.add(component, select, text, bind)?;
@@ -108,9 +115,9 @@ impl Hybrid {
             scores.statistics.join(", "),
             print_from(&select.from)
         );
-        let (counted, parts) = (scores.statistics.len(), scores.into_parts(select, top, reading)?);
+        let (statistics_count, components) = (scores.statistics.len(), scores.into_components(select, top, format)?);
         let is_weighted = ranking.is_weighted;
-        Ok(Some(Hybrid { statistics, parts, counted, is_weighted, skip, take, top, reading }))
+        Ok(Some(Hybrid { statistics, components, statistics_count, is_weighted, skip, take, top, format }))
     }
 
     pub fn is_weighted(&self) -> bool {
@@ -119,16 +126,16 @@ impl Hybrid {
 
     /// The query that gathers statistics from each range; `None` if no component needs any.
     pub fn statistics_query(&self) -> Option<&str> {
-        (self.counted > 0).then_some(self.statistics.as_str())
+        (self.statistics_count > 0).then_some(self.statistics.as_str())
     }
 
     /// The queries of the components, with the statistics filled in.
     pub fn component_queries(&self, statistics: &GlobalStatistics) -> impl Iterator<Item = String> {
-        self.parts.iter().map(|part| statistics.fill(&part.text))
+        self.components.iter().map(|component| statistics.fill(&component.text))
     }
 
-    pub fn fusing(&self) -> Vec<Fusing> {
-        self.parts.iter().map(|part| part.fusing).collect()
+    pub fn fusion_rules(&self) -> Vec<FusionRule> {
+        self.components.iter().map(|component| component.fusion).collect()
     }
 
     /// The number of rows to skip and to return.
@@ -138,33 +145,37 @@ impl Hybrid {
 
     pub(super) fn to_object(&self) -> Object {
         let count = |n: Option<u64>| n.map_or(Value::Null, Value::from);
-        let weights = self.parts.iter().filter(|_| self.is_weighted).map(|part| Value::from(part.fusing.weight));
+        let weights =
+            self.components.iter().filter(|_| self.is_weighted).map(|component| Value::from(component.fusion.weight));
         Object::new()
             .with("globalStatisticsQuery", self.statistics.as_str())
-            .with("componentQueryInfos", self.parts.iter().map(|part| self.component(part).into()).collect::<Vec<_>>())
+            .with(
+                "componentQueryInfos",
+                self.components.iter().map(|component| self.component(component).into()).collect::<Vec<_>>(),
+            )
             .with("componentWithoutPayloadQueryInfos", Vec::new())
             .with("projectionQueryInfo", Value::Null)
             .with("componentWeights", weights.collect::<Vec<_>>())
             .with("skip", count(self.skip))
             .with("take", count(self.take))
-            .with("requiresGlobalStatistics", self.counted > 0)
+            .with("requiresGlobalStatistics", self.statistics_count > 0)
     }
 
-    fn component(&self, part: &ComponentQuery) -> Object {
-        let is_sorted = self.reading == Reading::Sorted;
+    fn component(&self, component: &ComponentQuery) -> Object {
+        let is_sorted = self.format == ComponentFormat::Sorted;
         let if_sorted = |value: Value| if is_sorted { vec![value] } else { Vec::new() };
         Object::new()
             .with("distinctType", "None")
             .with("top", self.top.filter(|_| is_sorted).map_or(Value::Null, Value::from))
             .with("offset", Value::Null)
             .with("limit", Value::Null)
-            .with("orderBy", if_sorted(super::direction(!part.fusing.ascending).into()))
-            .with("orderByExpressions", if_sorted(part.score.as_str().into()))
+            .with("orderBy", if_sorted(super::direction(!component.fusion.ascending).into()))
+            .with("orderByExpressions", if_sorted(component.score.as_str().into()))
             .with("groupByExpressions", Vec::new())
             .with("groupByAliases", Vec::new())
             .with("aggregates", Vec::new())
             .with("groupByAliasToAggregateType", Object::new())
-            .with("rewrittenQuery", part.text.as_str())
+            .with("rewrittenQuery", component.text.as_str())
             .with("hasSelectValue", false)
             .with("dCountInfo", Value::Null)
             .with("hasNonStreamingOrderBy", is_sorted)
@@ -175,7 +186,7 @@ impl Hybrid {
 /// them.
 #[derive(Default)]
 struct Scores {
-    scores: Vec<(String, Fusing)>,
+    scores: Vec<(String, FusionRule)>,
     /// The literal that replaces an undefined score.
     unscored: Vec<&'static str>,
     statistics: Vec<String>,
@@ -186,17 +197,17 @@ impl Scores {
         let is_reversed = component.weight < 0.0;
         let (score, descends, unscored) = match component.score {
             Score::Text { property, terms } => {
-                let terms = values(terms, bind)?;
+                let terms = term_values(terms, bind)?;
                 (self.text_score(property, &terms), true, "-1")
             }
             Score::Vector(arguments) => {
-                let descends = descends(component.expr, select, text, bind)?;
+                let descends = nearest_is_largest(component.expr, select, text, bind)?;
                 (format!("_VectorScore({})", print_list(arguments)), descends, "-1e308")
             }
         };
         let ascending = descends == is_reversed;
         self.unscored.push(if ascending { "1.79769e+308" } else { unscored });
-        self.scores.push((score, Fusing { ascending, weight: component.weight.abs() }));
+        self.scores.push((score, FusionRule { ascending, weight: component.weight.abs() }));
         Ok(())
     }
 
@@ -208,21 +219,31 @@ impl Scores {
             r#"{{"totalWordCount": SUM(_FullTextWordCount({property})), "hitCounts": [{}]}}"#,
             counted.collect::<Vec<_>>().join(", ")
         ));
-        format!("_FullTextScore({property}, [{}], {DOCUMENTS}, {}, {})", terms.join(", "), words(number), hits(number))
+        format!(
+            "_FullTextScore({property}, [{}], {DOCUMENT_COUNT}, {}, {})",
+            terms.join(", "),
+            word_count_placeholder(number),
+            hit_counts_placeholder(number)
+        )
     }
 
-    fn into_parts(self, select: &Select, top: Option<u64>, reading: Reading) -> Result<Vec<ComponentQuery>> {
-        let scored = self.scores.iter().zip(&self.unscored).map(|((score, fusing), unscored)| match reading {
-            Reading::AsTheyCome if fusing.ascending => format!("(-1 * ({score} ?? {unscored}))"),
+    fn into_components(
+        self,
+        select: &Select,
+        top: Option<u64>,
+        format: ComponentFormat,
+    ) -> Result<Vec<ComponentQuery>> {
+        let scored = self.scores.iter().zip(&self.unscored).map(|((score, fusion), unscored)| match format {
+            ComponentFormat::Unsorted if fusion.ascending => format!("(-1 * ({score} ?? {unscored}))"),
             _ => format!("({score} ?? {unscored})"),
         });
         let all = scored.collect::<Vec<_>>().join(", ");
-        let counted = GlobalStatistics::of_nothing(&self.statistics);
+        let counted = GlobalStatistics::empty(&self.statistics);
         let mut bytes = 0;
-        let part = |(score, fusing): (String, Fusing)| {
-            let text = match reading {
-                Reading::Sorted => text(select, top, &score, &all, fusing),
-                Reading::AsTheyCome => plain_text(select, top, &score, &all, fusing),
+        let component = |(score, fusion): (String, FusionRule)| {
+            let text = match format {
+                ComponentFormat::Sorted => sorted_query(select, top, &score, &all, fusion),
+                ComponentFormat::Unsorted => unsorted_query(select, top, &score, &all, fusion),
             };
             bytes += text.len();
             if bytes > TEXTS_BYTES_MAX {
@@ -231,15 +252,15 @@ impl Scores {
                 ));
             }
             match parse::parse(&counted.fill(&text)) {
-                Ok(_) => Ok(ComponentQuery { score, text, fusing }),
-                Err(_) => Err(too_deep()),
+                Ok(_) => Ok(ComponentQuery { score, text, fusion }),
+                Err(_) => Err(nesting_error()),
             }
         };
-        self.scores.into_iter().map(part).collect()
+        self.scores.into_iter().map(component).collect()
     }
 }
 
-fn text(select: &Select, top: Option<u64>, score: &str, all: &str, fusing: Fusing) -> String {
+fn sorted_query(select: &Select, top: Option<u64>, score: &str, all: &str, fusion: FusionRule) -> String {
     let root = select.from.first().and_then(|source| source.name()).unwrap_or_default();
     format!(
         r#"SELECT {top}{root}._rid, [{{"item": {score}}}] AS orderByItems, {{"payload": {payload}, "componentScores": [{all}]}} AS payload{from} WHERE {filter} ORDER BY {score} {direction}"#,
@@ -247,24 +268,24 @@ fn text(select: &Select, top: Option<u64>, score: &str, all: &str, fusing: Fusin
         payload = payload(&select.spec, root),
         from = print_from(&select.from),
         filter = order_filter(select),
-        direction = if fusing.ascending { "ASC" } else { "DESC" },
+        direction = if fusion.ascending { "ASC" } else { "DESC" },
     )
 }
 
-fn plain_text(select: &Select, top: Option<u64>, score: &str, all: &str, fusing: Fusing) -> String {
+fn unsorted_query(select: &Select, top: Option<u64>, score: &str, all: &str, fusion: FusionRule) -> String {
     let root = select.from.first().and_then(|source| source.name()).unwrap_or_default();
     format!(
         "SELECT {top}{root}._rid, {payload} AS payload, [{all}] AS componentScores{from}{filter} ORDER BY {score} {direction}",
         top = top.map_or(String::new(), |top| format!("TOP {top} ")),
         payload = payload(&select.spec, root),
         from = print_from(&select.from),
-        filter = plain_filter(select),
-        direction = if fusing.ascending { "ASC" } else { "DESC" },
+        filter = unsorted_filter(select),
+        direction = if fusion.ascending { "ASC" } else { "DESC" },
     )
 }
 
 /// An undefined value of `SELECT VALUE` gives no row.
-fn plain_filter(select: &Select) -> String {
+fn unsorted_filter(select: &Select) -> String {
     let filter = select.filter.as_ref().map(|filter| format!("({})", print_expr(filter)));
     let defined = match &select.spec {
         SelectSpec::Value(item) => Some(format!("IS_DEFINED({})", print_expr(&item.expr))),
@@ -275,11 +296,11 @@ fn plain_filter(select: &Select) -> String {
 }
 
 /// The search terms of a score, given one by one or as an array.
-fn values(terms: &[Expr], bind: Bind<'_>) -> Result<Vec<Value>> {
-    let room = MemoryBudget::new(TERM_BYTES_MAX);
+fn term_values(terms: &[Expr], bind: Bind<'_>) -> Result<Vec<Value>> {
+    let memory = MemoryBudget::new(TERM_BYTES_MAX);
     let mut found = Vec::new();
     for term in terms {
-        match constant(term, bind, &room) {
+        match constant(term, bind, &memory) {
             Some(Some(Value::Array(terms))) => found.extend(terms),
             Some(Some(term)) => found.push(term),
             _ => return Err(not_a_term()),
@@ -298,7 +319,7 @@ fn not_a_term() -> Error {
 }
 
 /// Whether the nearest vectors have the largest scores.
-fn descends(distance: &Expr, select: &Select, text: &str, bind: Bind<'_>) -> Result<bool> {
+fn nearest_is_largest(distance: &Expr, select: &Select, text: &str, bind: Bind<'_>) -> Result<bool> {
     let key = OrderByItem { expr: distance.clone(), descending: false, direction: None };
     let sorted = Select { order_by: Some(OrderBy::Keys(vec![key])), ..select.clone() };
     Ok(compile(&sorted, text, bind)?.order.first().is_some_and(|key| key.descending))
@@ -325,39 +346,39 @@ impl GlobalStatistics {
         Ok(())
     }
 
-    fn of_nothing(statistics: &[String]) -> GlobalStatistics {
+    fn empty(statistics: &[String]) -> GlobalStatistics {
         GlobalStatistics { documents: 0, texts: vec![(0, Vec::new()); statistics.len()] }
     }
 
     fn fill(&self, text: &str) -> String {
-        let values = self.values();
+        let values = self.placeholder_values();
         let (mut filled, mut rest) = (String::with_capacity(text.len()), text);
-        while let Some(at) = rest.find(MARK) {
+        while let Some(at) = rest.find(PLACEHOLDER_PREFIX) {
             let (before, from) = rest.split_at(at);
-            let (mark, behind) = from.split_at(from.find('}').map_or(from.len(), |end| end + 1));
+            let (placeholder, after) = from.split_at(from.find('}').map_or(from.len(), |end| end + 1));
             filled.push_str(before);
-            filled.push_str(values.get(mark).map_or(mark, String::as_str));
-            rest = behind;
+            filled.push_str(values.get(placeholder).map_or(placeholder, String::as_str));
+            rest = after;
         }
         filled + rest
     }
 
-    fn values(&self) -> HashMap<String, String> {
+    fn placeholder_values(&self) -> HashMap<String, String> {
         let mut values = HashMap::from([
             (ORDER_FILTER.to_owned(), "true".to_owned()),
-            (DOCUMENTS.to_owned(), self.documents.to_string()),
+            (DOCUMENT_COUNT.to_owned(), self.documents.to_string()),
         ]);
         for (at, (total, sums)) in self.texts.iter().enumerate() {
             let sums: Vec<String> = sums.iter().map(u64::to_string).collect();
-            values.insert(words(at), total.to_string());
-            values.insert(hits(at), format!("[{}]", sums.join(",")));
+            values.insert(word_count_placeholder(at), total.to_string());
+            values.insert(hit_counts_placeholder(at), format!("[{}]", sums.join(",")));
         }
         values
     }
 }
 
 /// Parses a row of a component's result.
-pub fn scored(row: &Value) -> Result<ScoredItem> {
+pub fn parse_scored_row(row: &Value) -> Result<ScoredItem> {
     let read = || {
         let outer = row.get("payload")?;
         let scores = outer.get("componentScores")?.as_array()?;

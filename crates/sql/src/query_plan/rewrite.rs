@@ -29,28 +29,28 @@ pub(super) fn rewrite(plan: &SdkPlan<'_>) -> Result<String> {
         MergeShape::Rows => rows(plan),
         MergeShape::Sorted(keys) => sorted(plan, keys),
         MergeShape::Aggregate(kind, argument) => {
-            format!("SELECT VALUE [{}]{}", partial(*kind, argument), source(select))
+            format!("SELECT VALUE [{}]{}", partial_aggregate(*kind, argument), source_clauses(select))
         }
         MergeShape::Groups { keys, of } => {
             let by = if keys.is_empty() { String::new() } else { format!(" GROUP BY {}", print_list(keys)) };
             let items = if keys.is_empty() { String::new() } else { format!("{} AS groupByItems, ", items(keys)) };
-            format!("SELECT {items}{} AS payload{}{by}", group_payload(of), source(select))
+            format!("SELECT {items}{} AS payload{}{by}", group_payload(of), source_clauses(select))
         }
         MergeShape::DistinctCount { rows, .. } => print(rows),
     };
-    readable(text)
+    check_parses(text)
 }
 
 /// Clients send the rewritten text back, so it must parse: rewriting may exceed the nesting limit.
-fn readable(text: String) -> Result<String> {
+fn check_parses(text: String) -> Result<String> {
     let sent = text.replace(ORDER_FILTER, "true");
     if !text.is_empty() && parse::parse(&sent).is_err() {
-        return Err(too_deep());
+        return Err(nesting_error());
     }
     Ok(text)
 }
 
-pub(super) fn too_deep() -> Error {
+pub(super) fn nesting_error() -> Error {
     Error::invalid("The query nests too deeply to run over several partitions. Flatten it or split it.")
 }
 
@@ -131,18 +131,18 @@ fn group_payload(of: &Groups<'_>) -> String {
     match of {
         Groups::List(columns) => object(columns.iter().map(|column| (column.name.clone(), column_text(column)))),
         Groups::Value(expr) => match aggregate(expr) {
-            Some((kind, argument)) => format!("[{}]", partial(kind, argument)),
+            Some((kind, argument)) => format!("[{}]", partial_aggregate(kind, argument)),
             None => print_expr(expr),
         },
     }
 }
 
 fn column_text(column: &GroupColumn<'_>) -> String {
-    column.aggregate.map_or_else(|| print_expr(column.expr), |(kind, argument)| partial(kind, argument))
+    column.aggregate.map_or_else(|| print_expr(column.expr), |(kind, argument)| partial_aggregate(kind, argument))
 }
 
 /// The partial aggregate of one range.
-fn partial(kind: AggregateKind, argument: &Expr) -> String {
+fn partial_aggregate(kind: AggregateKind, argument: &Expr) -> String {
     let (name, of) = (kind.name(), print_expr(argument));
     match kind {
         AggregateKind::Average => format!(r#"{{"item": {{"sum": SUM({of}), "count": COUNT({of})}}}}"#),
@@ -166,7 +166,7 @@ fn object(properties: impl Iterator<Item = (String, String)>) -> String {
 }
 
 /// `FROM`, `WHERE`, and the `ORDER BY` of a single row, unchanged.
-fn source(select: &Select) -> String {
+fn source_clauses(select: &Select) -> String {
     let filter = select.filter.as_ref().map_or(String::new(), |filter| format!(" WHERE {}", print_expr(filter)));
     let order = match &select.order_by {
         Some(OrderBy::Keys(keys)) => format!(" ORDER BY {}", order_keys(keys)),

@@ -2,7 +2,7 @@
 
 use pleiad_model::{Error, Result};
 
-use crate::check::{aggregate, has_aggregate, holds_aggregate};
+use crate::check::{aggregate, contains_aggregate, has_aggregate};
 use crate::expr::aggregate::AggregateKind;
 use crate::parse::ast::{Expr, ExprKind, OrderBy, OrderByItem, Select, SelectItem, SelectSpec};
 use crate::parse::print::print_expr;
@@ -13,19 +13,20 @@ pub const GROUP_AGGREGATES_MAX: usize = 21;
 /// Whether the concatenated results of several partitions differ from the query's result.
 pub fn needs_merge(select: &Select) -> bool {
     let counted = select.top.is_some() || select.offset_limit.is_some();
-    counted || select.order_by.is_some() || gathers(select) || gathers_inside(select)
+    counted || select.order_by.is_some() || combines_rows(select) || subquery_combines_rows(select)
 }
 
 /// Whether a row of the result combines several rows.
-pub fn gathers(select: &Select) -> bool {
+pub fn combines_rows(select: &Select) -> bool {
     select.distinct || !select.group_by.is_empty() || has_aggregate(&select.spec)
 }
 
 /// Whether a subquery that reads the container combines rows.
-fn gathers_inside(select: &Select) -> bool {
-    match select.from.first().map(|source| &source.of.kind) {
+fn subquery_combines_rows(select: &Select) -> bool {
+    match select.from.first().map(|source| &source.expr.kind) {
         Some(ExprKind::Subquery { select, .. }) => {
-            select.reads_items() && (gathers(select) && !select.gives_items() || gathers_inside(select))
+            select.reads_items()
+                && (combines_rows(select) && !select.returns_whole_items() || subquery_combines_rows(select))
         }
         _ => false,
     }
@@ -65,7 +66,7 @@ impl<'q> MergeShape<'q> {
         if let Some(count) = distinct_count(select) {
             return Ok(count);
         }
-        if gathers_inside(select) {
+        if subquery_combines_rows(select) {
             let what = "DISTINCT, GROUP BY or an aggregate in a subquery over several partitions";
             return Err(Error::refused(what));
         }
@@ -139,7 +140,7 @@ fn groups(select: &Select) -> Result<MergeShape<'_>> {
 
 /// Clients merge plain aggregates, but not expressions over them.
 fn is_composed(item: &SelectItem) -> bool {
-    aggregate(&item.expr).is_none() && holds_aggregate(&item.expr)
+    aggregate(&item.expr).is_none() && contains_aggregate(&item.expr)
 }
 
 fn columns(spec: &SelectSpec) -> Vec<GroupColumn<'_>> {
@@ -149,13 +150,13 @@ fn columns(spec: &SelectSpec) -> Vec<GroupColumn<'_>> {
 
 fn distinct_count(select: &Select) -> Option<MergeShape<'_>> {
     let [source] = select.from.as_slice() else { return None };
-    let ExprKind::Subquery { select: rows, .. } = &source.of.kind else { return None };
+    let ExprKind::Subquery { select: rows, .. } = &source.expr.kind else { return None };
     let [item] = select.spec.items() else { return None };
     let (kind, counted) = aggregate(&item.expr)?;
     let counts_rows = kind == AggregateKind::Count && matches!(counted.kind, ExprKind::Constant(_));
     let is_bare = select.filter.is_none() && select.group_by.is_empty() && !source.each && !select.distinct;
     let is_plain_distinct = rows.distinct && rows.reads_items() && rows.group_by.is_empty();
-    if !counts_rows || !is_bare || !is_plain_distinct || has_aggregate(&rows.spec) || gathers_inside(rows) {
+    if !counts_rows || !is_bare || !is_plain_distinct || has_aggregate(&rows.spec) || subquery_combines_rows(rows) {
         return None;
     }
     let alias = match &select.spec {
@@ -166,7 +167,7 @@ fn distinct_count(select: &Select) -> Option<MergeShape<'_>> {
 }
 
 /// Whether equal rows are adjacent: they are if a row consists of exactly the sort keys.
-pub(super) fn is_sorted_by_itself(select: &Select, keys: &[OrderByItem]) -> bool {
+pub(super) fn equal_rows_are_adjacent(select: &Select, keys: &[OrderByItem]) -> bool {
     let keys: Vec<String> = keys.iter().map(|key| print_expr(&key.expr)).collect();
     let rows: Vec<String> = select.spec.items().iter().map(|item| print_expr(&item.expr)).collect();
     !rows.is_empty() && rows.iter().all(|row| keys.contains(row)) && keys.iter().all(|key| rows.contains(key))

@@ -60,7 +60,7 @@ fn check_plan(text: &str, want: &str, rewritten: &str) {
     }
     if !rewritten.is_empty() {
         let sent = rewritten.replace("{documentdb-formattableorderbyquery-filter}", "true");
-        crate::check::read(&sent).unwrap_or_else(|error| panic!("{sent}: {error:?}"));
+        crate::check::parse_and_check(&sent).unwrap_or_else(|error| panic!("{sent}: {error:?}"));
     }
 }
 
@@ -227,8 +227,8 @@ fn one_partition_sorts_by_itself() {
 }
 
 #[test]
-fn the_nearest_first_is_down_or_up_as_the_distance_function_says() {
-    for (options, way) in [
+fn vector_direction_follows_the_distance_function() {
+    for (options, direction) in [
         ("", "Descending"),
         (", true, {\"distanceFunction\": \"dotproduct\"}", "Descending"),
         (", false, {\"distanceFunction\": \"euclidean\"}", "Ascending"),
@@ -237,7 +237,7 @@ fn the_nearest_first_is_down_or_up_as_the_distance_function_says() {
         check_plan(
             &format!("SELECT TOP 3 c.id FROM c ORDER BY {call}"),
             &format!(
-                r#"{{"top": 3, "orderBy": ["{way}"], "orderByExpressions": [{}], "hasNonStreamingOrderBy": true}}"#,
+                r#"{{"top": 3, "orderBy": ["{direction}"], "orderByExpressions": [{}], "hasNonStreamingOrderBy": true}}"#,
                 json::to_string(&Value::from(call.as_str()))
             ),
             &format!(
@@ -294,7 +294,7 @@ fn distinct_values_are_counted_by_the_client() {
 }
 
 #[test]
-fn whole_items_are_distinct_as_they_are() {
+fn whole_items_need_no_distinct() {
     let select = |inner: &str| format!("SELECT VALUE r0.a FROM ({inner}) AS r0 WHERE r0.b > 1");
     for inner in [
         "SELECT DISTINCT VALUE root FROM root",
@@ -386,7 +386,7 @@ fn ranges() {
 
 /// Otherwise every partition would return the rows, though they belong to none.
 #[test]
-fn a_source_that_is_no_container_is_asked_once() {
+fn queries_without_a_container_run_once() {
     let nothing = r#"[{"min":"","max":"","isMinInclusive":true,"isMaxInclusive":true}]"#;
     for text in [
         "SELECT VALUE COUNT(1)",
@@ -399,8 +399,8 @@ fn a_source_that_is_no_container_is_asked_once() {
         "SELECT a, b FROM (SELECT VALUE [1]) a JOIN b IN a",
     ] {
         check_ranges(text, nothing);
-        let wanted = crate::check::read(text).unwrap();
-        assert!(!wanted.reads_items() && crate::derived_table::stages(&wanted).is_none(), "{text}");
+        let select = crate::check::parse_and_check(text).unwrap();
+        assert!(!select.reads_items() && crate::derived_table::split_derived_table(&select).is_none(), "{text}");
     }
     check_plan(
         "SELECT VALUE COUNT(1) FROM (SELECT DISTINCT VALUE null)",
@@ -419,17 +419,17 @@ fn check_missing(text: &str, features: &str, missing: &[&str]) {
         Ok(_) => String::new(),
         Err(error) => error.message,
     };
-    let told: Vec<&str> = message
+    let reported: Vec<&str> = message
         .lines()
         .filter_map(|line| {
             line.strip_prefix("Query contained ")?.strip_suffix(", which the calling client does not support.")
         })
         .collect();
-    assert_eq!(told, missing, "{text} for {features}: {message}");
+    assert_eq!(reported, missing, "{text} for {features}: {message}");
 }
 
 #[test]
-fn no_client_gets_a_plan_that_it_cannot_follow() {
+fn no_client_gets_a_plan_that_it_cannot_execute() {
     let group = "SELECT c.a, COUNT(1) AS n, AVG(c.b) AS m FROM c GROUP BY c.a";
     check_missing(group, JAVASCRIPT, &[]);
     check_missing(group, DOTNET, &[]);
@@ -459,7 +459,7 @@ fn no_client_gets_a_plan_that_it_cannot_follow() {
 }
 
 #[test]
-fn what_no_client_can_merge() {
+fn aggregates_that_no_client_can_merge() {
     let composed = r#"{"Errors":["Compositions of aggregates and other expressions are not allowed."]}"#;
     for text in [
         "SELECT VALUE {'sum': SUM(r.a)} FROM r",
@@ -478,7 +478,7 @@ fn what_no_client_can_merge() {
 }
 
 #[test]
-fn mistakes_in_the_text_are_told_as_ever() {
+fn query_errors_are_reported_by_plans() {
     let message = |text: &str| plan_for(text, JAVASCRIPT).expect_err(text).message;
     assert!(message("SELECT * FORM c").contains("SC1001"));
     assert!(message("SELECT TOP 4294967296 * FROM c").contains("SC2060"));
@@ -486,7 +486,7 @@ fn mistakes_in_the_text_are_told_as_ever() {
 }
 
 #[test]
-fn what_needs_a_merge() {
+fn queries_that_need_a_merge() {
     let check = |text: &str, want: bool| assert_eq!(needs_merge(&parse(text).unwrap()), want, "{text}");
     for text in [
         "SELECT * FROM c ORDER BY c.a",
@@ -505,7 +505,7 @@ fn what_needs_a_merge() {
 }
 
 #[test]
-fn a_text_at_the_edge_of_nesting_is_refused_and_not_mangled() {
+fn rewritten_queries_over_the_nesting_limit_are_rejected() {
     let nested =
         |levels: usize| format!("SELECT * FROM c WHERE {}c.a{} ORDER BY c.k", "[".repeat(levels), "]".repeat(levels));
     assert!(plan_for(&nested(200), JAVASCRIPT).is_ok());

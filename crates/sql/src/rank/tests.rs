@@ -5,13 +5,13 @@ fn scored(rid: &str, scores: &[f64]) -> ScoredItem {
 }
 
 fn order(components: &[(bool, f64)], rows: &[ScoredItem]) -> String {
-    let components: Vec<Fusing> =
-        components.iter().map(|(ascending, weight)| Fusing { ascending: *ascending, weight: *weight }).collect();
+    let components: Vec<FusionRule> =
+        components.iter().map(|(ascending, weight)| FusionRule { ascending: *ascending, weight: *weight }).collect();
     fuse(&components, rows.to_vec()).into_iter().map(|row| row.rid).collect()
 }
 
 #[test]
-fn ranks_are_fused_and_ties_share_one() {
+fn ranks_are_fused_and_ties_share_a_rank() {
     // a: ranks 1 and 3, b: 2 and 1, c: 2 and 2; b and c share rank 2 of the first component.
     let rows = [scored("a", &[9.0, 0.0]), scored("b", &[5.0, 7.0]), scored("c", &[5.0, 6.0])];
     assert_eq!(order(&[(false, 1.0), (false, 1.0)], &rows), "bac");
@@ -28,7 +28,7 @@ fn weights_and_directions() {
 }
 
 #[test]
-fn an_item_counts_once_and_a_single_component_has_its_order() {
+fn duplicates_count_once_and_a_single_component_keeps_its_order() {
     let rows = [scored("b", &[1.0, 1.0]), scored("a", &[2.0, 2.0]), scored("b", &[1.0, 1.0])];
     assert_eq!(order(&[(false, 1.0), (false, 1.0)], &rows), "ab");
     assert_eq!(order(&[(false, 1.0)], &rows[..2]), "ba");

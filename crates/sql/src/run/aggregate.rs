@@ -50,27 +50,27 @@ impl<'q> GroupTable<'q> {
             return Ok(());
         }
         if let Some(after) = &self.after
-            && after.is_behind(&self.key)?
+            && after.has_passed(&self.key)?
         {
             return Ok(());
         }
-        if let Some(grown) = self.add_to_known(rows, cx)? {
+        if let Some(grown) = self.add_to_existing(rows, cx)? {
             self.bytes = self.bytes.saturating_add_signed(grown);
         } else {
             // Rare: the keys are evaluated again for a new group, so that rows of existing groups need not own them.
             let own = |node| Ok(evaluate(node, rows, cx)?.map(|key| key.into_owned()));
             let keys = self.grouping.keys.iter().map(own).collect::<Result<_>>()?;
-            self.open(keys);
-            let grown = self.add_to_known(rows, cx)?.unwrap_or(0);
+            self.insert_group(keys);
+            let grown = self.add_to_existing(rows, cx)?.unwrap_or(0);
             self.bytes = self.bytes.saturating_add_signed(grown);
         }
-        self.shed_surplus();
+        self.enforce_memory_limit();
         Ok(())
     }
 
     /// Adds the row to the group of the current key and returns by how many bytes it grew; `None` if the group does not
     /// exist.
-    fn add_to_known(&mut self, rows: Bindings<'_>, cx: &Context<'_>) -> Result<Option<isize>> {
+    fn add_to_existing(&mut self, rows: Bindings<'_>, cx: &Context<'_>) -> Result<Option<isize>> {
         let Some(entry) = self.groups.get_mut(self.key.as_slice()) else { return Ok(None) };
         let mut grown = 0;
         for ((_, argument), aggregator) in self.grouping.aggregates.iter().zip(&mut entry.aggregators) {
@@ -82,25 +82,29 @@ impl<'q> GroupTable<'q> {
     }
 
     /// Counts rows that need not be read.
-    pub fn count(&mut self, rows: u64) {
+    pub fn count_rows(&mut self, rows: u64) {
         self.key.clear();
         if !self.groups.contains_key(self.key.as_slice()) {
-            self.open(Vec::new());
+            self.insert_group(Vec::new());
         }
         if let Some(entry) = self.groups.get_mut(self.key.as_slice()) {
-            entry.aggregators.iter_mut().for_each(|aggregator| aggregator.count(rows));
+            entry.aggregators.iter_mut().for_each(|aggregator| aggregator.count_values(rows));
         }
     }
 
     /// Adds one precomputed total per aggregate, for rows that need not be read.
-    pub fn tally(&mut self, figures: &[u64]) {
-        self.count(0);
+    pub fn add_text_counts(&mut self, figures: &[u64]) {
+        self.count_rows(0);
         if let Some(entry) = self.groups.get_mut(&[][..]) {
-            entry.aggregators.iter_mut().zip(figures).for_each(|(aggregator, figure)| aggregator.tally(*figure));
+            entry
+                .aggregators
+                .iter_mut()
+                .zip(figures)
+                .for_each(|(aggregator, figure)| aggregator.add_text_count(*figure));
         }
     }
 
-    fn open(&mut self, keys: Vec<Option<Value>>) {
+    fn insert_group(&mut self, keys: Vec<Option<Value>>) {
         let aggregators = self.grouping.aggregates.iter().map(|(kind, _)| Aggregator::new(*kind)).collect();
         let entry = GroupEntry { keys, aggregators };
         self.bytes += entry.bytes(&self.key);
@@ -108,20 +112,20 @@ impl<'q> GroupTable<'q> {
     }
 
     /// Leaves the upper half of the groups to a later page until the rest fits. At least one group stays.
-    fn shed_surplus(&mut self) {
+    fn enforce_memory_limit(&mut self) {
         while self.bytes > GROUP_BYTES_MAX && self.groups.len() > 1 {
-            self.shed();
+            self.drop_upper_half();
         }
     }
 
-    fn shed(&mut self) {
+    fn drop_upper_half(&mut self) {
         let mut keys: Vec<Vec<u8>> = self.groups.keys().cloned().collect();
         let half = keys.len() / 2;
         let (_, middle, _) = keys.select_nth_unstable(half);
-        self.lower(middle.clone());
+        self.lower_ceiling(middle.clone());
     }
 
-    fn lower(&mut self, ceiling: Vec<u8>) {
+    fn lower_ceiling(&mut self, ceiling: Vec<u8>) {
         self.groups.retain(|key, _| *key < ceiling);
         self.bytes = self.groups.iter().map(|(key, entry)| entry.bytes(key)).sum();
         self.ceiling = Some(ceiling);
@@ -149,9 +153,9 @@ impl<'q> GroupTable<'q> {
             }
         }
         if let Some(ceiling) = lower {
-            self.lower(ceiling);
+            self.lower_ceiling(ceiling);
         }
-        self.shed_surplus();
+        self.enforce_memory_limit();
         Ok(())
     }
 
@@ -166,14 +170,14 @@ impl<'q> GroupTable<'q> {
     }
 
     /// All groups in key order. With `single_group` (no `GROUP BY`) there is one group even without rows.
-    pub fn finish(self, whole: bool) -> Vec<GroupRow> {
-        self.finish_keyed(whole).into_iter().map(|(_, group)| group).collect()
+    pub fn finish(self, single_group: bool) -> Vec<GroupRow> {
+        self.finish_keyed(single_group).into_iter().map(|(_, group)| group).collect()
     }
 
-    pub fn finish_keyed(mut self, whole: bool) -> Vec<(Vec<u8>, GroupRow)> {
-        if whole && self.groups.is_empty() && self.after.is_none() {
+    pub fn finish_keyed(mut self, single_group: bool) -> Vec<(Vec<u8>, GroupRow)> {
+        if single_group && self.groups.is_empty() && self.after.is_none() {
             self.key.clear();
-            self.open(Vec::new());
+            self.insert_group(Vec::new());
         }
         let mut groups: Vec<(Vec<u8>, GroupEntry)> = self.groups.into_iter().collect();
         groups.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));

@@ -27,7 +27,7 @@ pub struct StreamCollector {
     docnum: u64,
     /// Rows of the current item so far, and how many of its rows an earlier page returned.
     in_item: u64,
-    given: u64,
+    returned: u64,
     stopped: Option<ResumePoint>,
     done: bool,
 }
@@ -35,7 +35,16 @@ pub struct StreamCollector {
 impl StreamCollector {
     pub fn new(start: PageStart, size: PageSize) -> Self {
         let done = start.take == Some(0);
-        StreamCollector { start, size, rows: RowSet::default(), docnum: 0, in_item: 0, given: 0, stopped: None, done }
+        StreamCollector {
+            start,
+            size,
+            rows: RowSet::default(),
+            docnum: 0,
+            in_item: 0,
+            returned: 0,
+            stopped: None,
+            done,
+        }
     }
 
     /// An earlier page returned this many rows of this item.
@@ -43,10 +52,10 @@ impl StreamCollector {
         self.start.at = ResumePoint::Item { docnum, rows };
     }
 
-    pub fn begin(&mut self, docnum: u64) {
+    pub fn begin_item(&mut self, docnum: u64) {
         self.docnum = docnum;
         self.in_item = 0;
-        self.given = match self.start.at {
+        self.returned = match self.start.at {
             ResumePoint::Item { docnum: resumed, rows } if resumed == docnum => rows,
             _ => 0,
         };
@@ -57,7 +66,7 @@ impl StreamCollector {
             return Ok(if self.done { Flow::Stop } else { Flow::Continue });
         }
         self.in_item += 1;
-        if self.in_item <= self.given {
+        if self.in_item <= self.returned {
             self.rows.pop();
             return Ok(Flow::Continue);
         }
@@ -107,7 +116,7 @@ impl TopK {
     }
 
     /// One more row than the page returns, to know whether there is another page.
-    fn wanted(&self) -> usize {
+    fn rows_needed(&self) -> usize {
         let rows = self.size.rows as u64;
         let shown = match self.start.take {
             Some(take) if take <= rows => take,
@@ -117,7 +126,7 @@ impl TopK {
     }
 
     pub fn add(&mut self, key: &[u8], write: RowWriter<'_>) -> Result<Flow> {
-        if self.start.at.is_behind(key)? {
+        if self.start.at.has_passed(key)? {
             return Ok(Flow::Continue);
         }
         if self.ceiling.as_ref().is_some_and(|ceiling| key >= ceiling.as_slice()) {
@@ -125,7 +134,7 @@ impl TopK {
         }
         let mut text = Vec::new();
         if !self.rows.contains_key(key) && write(&mut text)? {
-            self.keep(key.to_vec(), text);
+            self.insert(key.to_vec(), text);
         }
         let beyond = self.is_full() && self.rows.last_key_value().is_none_or(|(last, _)| key >= last.as_slice());
         Ok(if self.ordered && beyond { Flow::Stop } else { Flow::Continue })
@@ -143,13 +152,13 @@ impl TopK {
     }
 
     fn is_full(&self) -> bool {
-        self.rows.len() >= self.wanted()
+        self.rows.len() >= self.rows_needed()
     }
 
-    fn keep(&mut self, key: Vec<u8>, text: Vec<u8>) {
+    fn insert(&mut self, key: Vec<u8>, text: Vec<u8>) {
         self.bytes += ENTRY_BYTES + key.len() + text.len();
         self.rows.insert(key, text);
-        let wanted = self.wanted();
+        let wanted = self.rows_needed();
         while self.rows.len() > wanted || self.bytes > KEPT_BYTES_MAX && self.rows.len() > 1 {
             let Some((key, text)) = self.rows.pop_last() else { break };
             self.bytes -= ENTRY_BYTES + key.len() + text.len();
@@ -159,18 +168,18 @@ impl TopK {
 
     pub fn merge(&mut self, other: TopK) {
         if let Some(ceiling) = other.ceiling {
-            self.lower(ceiling);
+            self.lower_ceiling(ceiling);
         }
         for (key, text) in other.rows {
             // For equal keys the first row stays, and its bytes count once.
             let fits = self.ceiling.as_ref().is_none_or(|ceiling| key < *ceiling);
             if fits && !self.rows.contains_key(&key) {
-                self.keep(key, text);
+                self.insert(key, text);
             }
         }
     }
 
-    fn lower(&mut self, ceiling: Vec<u8>) {
+    fn lower_ceiling(&mut self, ceiling: Vec<u8>) {
         if self.ceiling.as_ref().is_some_and(|own| *own <= ceiling) {
             return;
         }
@@ -181,12 +190,12 @@ impl TopK {
 
     pub fn finish(self) -> Finished {
         let more = self.ceiling.is_some();
-        emit(self.rows.into_iter(), self.start, self.size, more)
+        page_by_key(self.rows.into_iter(), self.start, self.size, more)
     }
 }
 
 /// A page of rows sorted by key; `more` says that further rows follow.
-pub fn emit(
+pub fn page_by_key(
     rows: impl Iterator<Item = (Vec<u8>, Vec<u8>)>,
     mut start: PageStart,
     size: PageSize,
@@ -249,36 +258,36 @@ impl DistinctSorted {
 
     /// The full sort key is keys │ row.
     pub fn finish(self) -> Result<Finished> {
-        let placed = self.rows.into_iter().map(|(row, (mut keys, text))| {
+        let keyed = self.rows.into_iter().map(|(row, (mut keys, text))| {
             keys.extend_from_slice(&row);
             (keys, text)
         });
-        let mut rows: Vec<(Vec<u8>, Vec<u8>)> = Vec::with_capacity(placed.len());
-        for (place, text) in placed {
-            if !self.start.at.is_behind(&place)? {
-                rows.push((place, text));
+        let mut rows: Vec<(Vec<u8>, Vec<u8>)> = Vec::with_capacity(keyed.len());
+        for (key, text) in keyed {
+            if !self.start.at.has_passed(&key)? {
+                rows.push((key, text));
             }
         }
         rows.sort_unstable();
-        Ok(emit(rows.into_iter(), self.start, self.size, false))
+        Ok(page_by_key(rows.into_iter(), self.start, self.size, false))
     }
 }
 
 /// A page found by skipping the rows that earlier pages returned.
-pub fn by_count(rows: impl Iterator<Item = Vec<u8>>, start: PageStart, size: PageSize) -> Finished {
-    let given = match start.at {
+pub fn page_by_row_number(rows: impl Iterator<Item = Vec<u8>>, start: PageStart, size: PageSize) -> Finished {
+    let returned = match start.at {
         ResumePoint::Row(given) => given,
         _ => 0,
     };
-    let passed = start.skip.saturating_add(given);
-    let wanted = start.take.map_or(u64::MAX, |take| take.saturating_sub(given));
+    let skipped = start.skip.saturating_add(returned);
+    let wanted = start.take.map_or(u64::MAX, |take| take.saturating_sub(returned));
     let mut page = RowSet::default();
-    for (at, text) in rows.skip(usize::try_from(passed).unwrap_or(usize::MAX)).enumerate() {
+    for (at, text) in rows.skip(usize::try_from(skipped).unwrap_or(usize::MAX)).enumerate() {
         if at as u64 >= wanted {
             break;
         }
         if page.len() >= size.rows || !page.is_empty() && page.bytes() + text.len() > size.bytes {
-            let at = ResumePoint::Row(given + at as u64);
+            let at = ResumePoint::Row(returned + at as u64);
             return Finished { rows: page, next: Some(PageStart { at, ..start }) };
         }
         page.push(&text);

@@ -26,7 +26,7 @@ pub struct InMemoryQuery {
 
 /// Parses a query. Syntax errors and unresolved names are `Invalid`, unsupported features are `Refused`.
 pub fn parse(text: &str) -> Result<InMemoryQuery> {
-    Ok(InMemoryQuery { select: check::read(text)?, text: text.to_owned() })
+    Ok(InMemoryQuery { select: check::parse_and_check(text)?, text: text.to_owned() })
 }
 
 impl InMemoryQuery {
@@ -49,7 +49,7 @@ impl InMemoryQuery {
     }
 
     /// Whether the query, without parameters, returns a row for this item.
-    pub fn finds(&self, item: &dyn Document, geospatial: Geospatial, env: &dyn Env) -> Result<bool> {
+    pub fn matches(&self, item: &dyn Document, geospatial: Geospatial, env: &dyn Env) -> Result<bool> {
         let rows = self.run(&Parameters::default(), geospatial, env, std::iter::once(SlotValue::Item(item)))?;
         Ok(!rows.is_empty())
     }
@@ -69,22 +69,22 @@ impl InMemoryQuery {
             started_ms,
             geospatial: bind.geospatial,
             user_functions: None,
-            room: MemoryBudget::new(BUILT_BYTES_MAX),
-            watch: Some(&CheckLimit::new(CHECKS_MAX)),
+            memory: MemoryBudget::new(BUILT_BYTES_MAX),
+            interrupt: Some(&CheckLimit::new(CHECKS_MAX)),
         };
         let start = PageStart::beginning(block.offset, block.take);
         let size = PageSize { rows: usize::MAX, bytes: BUILT_BYTES_MAX };
-        let mut pass = RowPipeline::new(&block, cx, start, size);
+        let mut pipeline = RowPipeline::new(&block, cx, start, size);
         if block.reads_items {
             for (docnum, row) in (0..).zip(rows) {
-                if pass.item(docnum, row)? == Flow::Stop {
+                if pipeline.add_item(docnum, row)? == Flow::Stop {
                     break;
                 }
             }
         } else {
-            pass.nothing()?;
+            pipeline.add_constant_row()?;
         }
-        let finished = pass.finish(None)?;
+        let finished = pipeline.finish(None)?;
         if finished.next.is_some() {
             let message = "The query's result is too large. Select fewer or smaller properties.";
             return Err(Error::new(Kind::TooLarge, message));

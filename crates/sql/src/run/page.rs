@@ -37,9 +37,9 @@ pub enum ResumePoint {
 
 impl ResumePoint {
     /// Whether an earlier page returned or skipped the row with this key.
-    pub fn is_behind(&self, key: &[u8]) -> Result<bool> {
+    pub fn has_passed(&self, key: &[u8]) -> Result<bool> {
         match self {
-            ResumePoint::Key(mark) => mark.is_behind(key),
+            ResumePoint::Key(resume_key) => resume_key.has_passed(key),
             _ => Ok(false),
         }
     }

@@ -7,8 +7,8 @@ use pleiad_model::{Error, Result, Value};
 
 use super::Flow;
 use super::aggregate::GroupTable;
-use super::collector::{DistinctSorted, StreamCollector, TopK, by_count, emit};
-use super::nested_loop::{each_row, every_row};
+use super::collector::{DistinctSorted, StreamCollector, TopK, page_by_key, page_by_row_number};
+use super::nested_loop::{each_matching_row, each_unfiltered_row};
 use super::page::{Finished, PageSize, PageStart, ResumePoint, RowSet};
 use super::project::{project, write, write_value};
 use super::resume_key::ResumeKey;
@@ -22,23 +22,23 @@ pub struct RowPipeline<'q> {
     cx: Context<'q>,
     start: PageStart,
     size: PageSize,
-    collect: Collector<'q>,
+    collector: Collector<'q>,
     /// The following items are known to have the score 0.
     unscored: bool,
-    kept: u64,
+    matched: u64,
     key: Vec<u8>,
 }
 
 enum Collector<'q> {
     Stream(StreamCollector),
-    Smallest(TopK),
+    TopK(TopK),
     DistinctSorted(DistinctSorted),
     Groups(GroupTable<'q>),
 }
 
 impl<'q> RowPipeline<'q> {
     pub fn new(block: &'q Block, cx: Context<'q>, start: PageStart, size: PageSize) -> Self {
-        let collect = match &block.output {
+        let collector = match &block.output {
             Output::Groups(grouping, _) => {
                 let mut table = GroupTable::new(grouping);
                 if let ResumePoint::Key(after) = &start.at {
@@ -49,29 +49,29 @@ impl<'q> RowPipeline<'q> {
             Output::Rows(_) if block.distinct && !block.order.is_empty() => {
                 Collector::DistinctSorted(DistinctSorted::new(start.clone(), size))
             }
-            Output::Rows(_) if block.distinct => Collector::Smallest(TopK::new(start.clone(), size)),
-            Output::Rows(_) if !block.order.is_empty() => Collector::Smallest(TopK::new(start.clone(), size)),
+            Output::Rows(_) if block.distinct => Collector::TopK(TopK::new(start.clone(), size)),
+            Output::Rows(_) if !block.order.is_empty() => Collector::TopK(TopK::new(start.clone(), size)),
             Output::Rows(_) => Collector::Stream(StreamCollector::new(start.clone(), size)),
         };
-        RowPipeline { block, cx, start, size, collect, unscored: false, kept: 0, key: Vec::new() }
+        RowPipeline { block, cx, start, size, collector, unscored: false, matched: 0, key: Vec::new() }
     }
 
     /// For unordered rows: the scan resumes after this many rows of this item.
     pub fn resume(&mut self, docnum: u64, rows: u64) {
-        if let Collector::Stream(stream) = &mut self.collect {
+        if let Collector::Stream(stream) = &mut self.collector {
             stream.resume(docnum, rows);
         }
     }
 
     /// Whether items of several slices can be added to one pipeline in any order, with the same page as from merged
     /// pipelines. True for top-k, but not for sums.
-    pub fn takes_more(&self) -> bool {
-        matches!(&self.collect, Collector::Smallest(_))
+    pub fn accepts_any_order(&self) -> bool {
+        matches!(&self.collector, Collector::TopK(_))
     }
 
     /// Whether the following items are sorted as `ORDER BY` requires.
     pub fn expect_order(&mut self, ordered: bool) {
-        if let Collector::Smallest(smallest) = &mut self.collect {
+        if let Collector::TopK(smallest) = &mut self.collector {
             smallest.expect_order(ordered);
         }
     }
@@ -90,86 +90,96 @@ impl<'q> RowPipeline<'q> {
 
     /// Whether an item whose sort key has this prefix can change the page.
     pub fn admits(&self, beginning: &[u8]) -> bool {
-        match &self.collect {
-            Collector::Smallest(smallest) => smallest.admits(beginning),
+        match &self.collector {
+            Collector::TopK(smallest) => smallest.admits(beginning),
             _ => true,
         }
     }
 
     /// Adds one item. `Stop`: no further item can change the page.
-    pub fn item(&mut self, docnum: u64, item: SlotValue<'_>) -> Result<Flow> {
-        self.feed(docnum, Some(&SlotFrame { slot: 0, bound: item, outer: None }))
+    pub fn add_item(&mut self, docnum: u64, item: SlotValue<'_>) -> Result<Flow> {
+        self.process(docnum, Some(&SlotFrame { slot: 0, bound: item, outer: None }))
     }
 
     /// Adds the single row of a query that reads no items.
-    pub fn nothing(&mut self) -> Result<Flow> {
-        self.feed(0, None)
+    pub fn add_constant_row(&mut self) -> Result<Flow> {
+        self.process(0, None)
     }
 
     /// The docnum of the item from which a truncated resume key can be restored. `None` if the key is whole or does not
     /// end with a docnum.
-    pub fn begun_by(&self, mark: &ResumeKey) -> Option<u64> {
-        let is_sorted = matches!(self.collect, Collector::Smallest(_)) && !self.block.distinct;
-        mark.docnum(is_backwards(self.block)).filter(|_| is_sorted)
+    pub fn resume_docnum(&self, resume_key: &ResumeKey) -> Option<u64> {
+        let is_sorted = matches!(self.collector, Collector::TopK(_)) && !self.block.distinct;
+        resume_key.docnum(ties_descend(self.block)).filter(|_| is_sorted)
     }
 
     /// Restores a truncated resume key, if one of the item's rows has that key.
-    pub fn completed(&mut self, docnum: u64, item: SlotValue<'_>, mark: &ResumeKey) -> Result<Option<ResumeKey>> {
-        self.cx.room.refill();
+    pub fn expand_key(
+        &mut self,
+        docnum: u64,
+        item: SlotValue<'_>,
+        resume_key: &ResumeKey,
+    ) -> Result<Option<ResumeKey>> {
+        self.cx.memory.reset();
         let sorting = SortKeyBuilder { block: self.block, cx: &self.cx, docnum, row: 0, unscored: false };
         let (mut whole, mut key) = (None, Vec::new());
-        every_row(self.block, Some(&SlotFrame { slot: 0, bound: item, outer: None }), &self.cx, &mut |rows| {
-            sorting.keys(rows, &mut key)?;
-            whole = mark.completed(&key);
-            Ok(if whole.is_some() { Flow::Stop } else { Flow::Continue })
-        })?;
+        each_unfiltered_row(
+            self.block,
+            Some(&SlotFrame { slot: 0, bound: item, outer: None }),
+            &self.cx,
+            &mut |rows| {
+                sorting.order_by_key(rows, &mut key)?;
+                whole = resume_key.expand(&key);
+                Ok(if whole.is_some() { Flow::Stop } else { Flow::Continue })
+            },
+        )?;
         Ok(whole)
     }
 
     /// The number of added items that passed the filters.
-    pub fn kept(&self) -> u64 {
-        self.kept
+    pub fn matched_items(&self) -> u64 {
+        self.matched
     }
 
-    fn feed(&mut self, docnum: u64, outer: Bindings<'_>) -> Result<Flow> {
+    fn process(&mut self, docnum: u64, outer: Bindings<'_>) -> Result<Flow> {
         let mut passed = false;
-        let flow = self.rows(docnum, outer, &mut passed);
-        self.kept += u64::from(passed);
+        let flow = self.collect_rows(docnum, outer, &mut passed);
+        self.matched += u64::from(passed);
         flow
     }
 
     /// Collects the rows of one item; sets `passed` if it has any.
-    fn rows(&mut self, docnum: u64, outer: Bindings<'_>, passed: &mut bool) -> Result<Flow> {
-        self.cx.room.refill();
+    fn collect_rows(&mut self, docnum: u64, outer: Bindings<'_>, passed: &mut bool) -> Result<Flow> {
+        self.cx.memory.reset();
         let (block, cx) = (self.block, &self.cx);
-        match (&mut self.collect, &block.output) {
+        match (&mut self.collector, &block.output) {
             (Collector::Stream(stream), Output::Rows(output)) => {
-                stream.begin(docnum);
+                stream.begin_item(docnum);
                 if stream.is_done() {
                     return Ok(Flow::Stop);
                 }
-                each_row(block, outer, cx, &mut |rows| {
+                each_matching_row(block, outer, cx, &mut |rows| {
                     *passed = true;
                     stream.add(&mut |out| write(output, rows, cx, out))
                 })
             }
-            (Collector::Groups(table), _) => each_row(block, outer, cx, &mut |rows| {
+            (Collector::Groups(table), _) => each_matching_row(block, outer, cx, &mut |rows| {
                 *passed = true;
                 table.add(rows, cx).map(|()| Flow::Continue)
             }),
-            (Collector::Smallest(smallest), Output::Rows(output)) if block.distinct => {
+            (Collector::TopK(smallest), Output::Rows(output)) if block.distinct => {
                 let key = &mut self.key;
-                each_row(block, outer, cx, &mut |rows| {
+                each_matching_row(block, outer, cx, &mut |rows| {
                     *passed = true;
                     distinct(smallest, output, rows, cx, key)
                 })
             }
-            (Collector::Smallest(smallest), Output::Rows(output)) => {
+            (Collector::TopK(smallest), Output::Rows(output)) => {
                 let mut sorting = SortKeyBuilder { block, cx, docnum, row: 0, unscored: self.unscored };
                 let key = &mut self.key;
-                each_row(block, outer, cx, &mut |rows| {
+                each_matching_row(block, outer, cx, &mut |rows| {
                     *passed = true;
-                    if !sorting.key(rows, key)? {
+                    if !sorting.full_key(rows, key)? {
                         return Ok(Flow::Continue);
                     }
                     smallest.add(key, &mut |out| write(output, rows, cx, out))
@@ -178,9 +188,9 @@ impl<'q> RowPipeline<'q> {
             (Collector::DistinctSorted(rows), Output::Rows(output)) => {
                 let sorting = SortKeyBuilder { block, cx, docnum, row: 0, unscored: false };
                 let key = &mut self.key;
-                each_row(block, outer, cx, &mut |frame| {
+                each_matching_row(block, outer, cx, &mut |frame| {
                     *passed = true;
-                    if sorting.keys(frame, key)?
+                    if sorting.order_by_key(frame, key)?
                         && let Some(value) = project(output, frame, cx)?
                     {
                         let (mut row, mut text) = (Vec::new(), Vec::new());
@@ -196,22 +206,22 @@ impl<'q> RowPipeline<'q> {
     }
 
     /// Counts rows for a query that only counts items (`Block::only_counts`).
-    pub fn count(&mut self, rows: u64) {
-        if let Collector::Groups(table) = &mut self.collect {
-            table.count(rows);
+    pub fn count_rows(&mut self, rows: u64) {
+        if let Collector::Groups(table) = &mut self.collector {
+            table.count_rows(rows);
         }
     }
 
     /// Adds the totals of items that need not be read (`index_predicate::text_aggregates`), one figure per aggregate.
-    pub fn tally(&mut self, figures: &[u64]) {
-        if let Collector::Groups(table) = &mut self.collect {
-            table.tally(figures);
+    pub fn add_text_counts(&mut self, figures: &[u64]) {
+        if let Collector::Groups(table) = &mut self.collector {
+            table.add_text_counts(figures);
         }
     }
 
     pub fn merge(&mut self, other: RowPipeline<'q>) -> Result<()> {
-        match (&mut self.collect, other.collect) {
-            (Collector::Smallest(own), Collector::Smallest(theirs)) => {
+        match (&mut self.collector, other.collector) {
+            (Collector::TopK(own), Collector::TopK(theirs)) => {
                 own.merge(theirs);
                 Ok(())
             }
@@ -223,9 +233,9 @@ impl<'q> RowPipeline<'q> {
 
     /// The page. `interrupted` is the position at which the scan stopped, for unordered rows.
     pub fn finish(self, interrupted: Option<ResumePoint>) -> Result<Finished> {
-        match (self.collect, &self.block.output) {
+        match (self.collector, &self.block.output) {
             (Collector::Stream(stream), _) => Ok(stream.finish(interrupted)),
-            (Collector::Smallest(smallest), _) => Ok(smallest.finish()),
+            (Collector::TopK(smallest), _) => Ok(smallest.finish()),
             (Collector::DistinctSorted(rows), _) => rows.finish(),
             (Collector::Groups(table), Output::Groups(_, output)) => {
                 finish_groups(self.block, output, &self.cx, table, self.start, self.size)
@@ -259,11 +269,11 @@ struct SortKeyBuilder<'s> {
 
 impl SortKeyBuilder<'_> {
     /// keys │ docnum │ row of the item: the last two break ties, in the direction of the first key.
-    fn key(&mut self, rows: Bindings<'_>, key: &mut Vec<u8>) -> Result<bool> {
-        if !self.keys(rows, key)? {
+    fn full_key(&mut self, rows: Bindings<'_>, key: &mut Vec<u8>) -> Result<bool> {
+        if !self.order_by_key(rows, key)? {
             return Ok(false);
         }
-        let docnum = if is_backwards(self.block) { !self.docnum } else { self.docnum };
+        let docnum = if ties_descend(self.block) { !self.docnum } else { self.docnum };
         key.extend_from_slice(&docnum.to_be_bytes());
         key.extend_from_slice(&self.row.to_be_bytes());
         self.row = self.row.wrapping_add(1);
@@ -271,12 +281,12 @@ impl SortKeyBuilder<'_> {
     }
 
     /// The key without the tie-breakers; `false` for a row that `ORDER BY` excludes.
-    fn keys(&self, rows: Bindings<'_>, key: &mut Vec<u8>) -> Result<bool> {
+    fn order_by_key(&self, rows: Bindings<'_>, key: &mut Vec<u8>) -> Result<bool> {
         key.clear();
         let order = &self.block.order;
         for part in order {
             let value = match &part.node {
-                ScalarExpr::FullText(call) if self.unscored => call.least(rows, self.cx)?,
+                ScalarExpr::FullText(call) if self.unscored => call.zero_score(rows, self.cx)?,
                 node => evaluate(node, rows, self.cx)?,
             };
             if value.is_none() && is_score(&part.node) {
@@ -296,7 +306,7 @@ fn is_score(node: &ScalarExpr) -> bool {
 
 /// Whether ties are broken by descending docnum. Not for text scores: many texts have the score 0, and ascending
 /// docnums let the scan stop after the first of them.
-fn is_backwards(block: &Block) -> bool {
+fn ties_descend(block: &Block) -> bool {
     let first = block.order.first();
     first.is_some_and(|first| first.descending && !matches!(first.node, ScalarExpr::FullText(_)))
 }
@@ -309,13 +319,14 @@ fn finish_groups(
     start: PageStart,
     size: PageSize,
 ) -> Result<Finished> {
-    let (more, whole) = (table.ceiling.is_some(), matches!(&block.output, Output::Groups(g, _) if g.whole));
+    let (more, single_group) =
+        (table.ceiling.is_some(), matches!(&block.output, Output::Groups(g, _) if g.single_group));
     if block.distinct {
         table.check_complete()?;
     }
     let (mut rows, mut last) = (Vec::new(), None);
-    for (key, group) in table.finish_keyed(whole) {
-        cx.room.refill();
+    for (key, group) in table.finish_keyed(single_group) {
+        cx.memory.reset();
         let frame = SlotFrame { slot: block.base, bound: SlotValue::Group(&group), outer: None };
         let mut text = Vec::new();
         if write(output, Some(&frame), cx, &mut text)? {
@@ -324,15 +335,15 @@ fn finish_groups(
             last = Some(key);
         }
     }
-    if whole && rows.is_empty() {
+    if single_group && rows.is_empty() {
         return Ok(Finished { rows: RowSet::default(), next: None });
     }
     if block.distinct {
         let mut seen = std::collections::HashSet::new();
         let once = rows.into_iter().map(|(_, text)| text).filter(|text| seen.insert(text.clone()));
-        return Ok(by_count(once, start, size));
+        return Ok(page_by_row_number(once, start, size));
     }
-    let mut page = emit(rows.into_iter(), start, size, more);
+    let mut page = page_by_key(rows.into_iter(), start, size, more);
     // Groups without a value are done, too: an empty page of only such groups must not resume at the same position.
     if let (Some(PageStart { at, .. }), Some(last), true) = (&mut page.next, last, page.rows.is_empty() && more) {
         *at = ResumePoint::Key(ResumeKey::whole(last));

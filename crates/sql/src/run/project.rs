@@ -18,7 +18,7 @@ pub fn project<'a>(output: &'a OutputExpr, rows: Bindings<'a>, cx: &Context<'_>)
         OutputExpr::Object(columns) => {
             let mut object = Object::new();
             for (name, node) in columns {
-                if let Some(value) = cx.keep(|| evaluate(node, rows, cx))? {
+                if let Some(value) = cx.charge_owned(|| evaluate(node, rows, cx))? {
                     object.set(name.as_str(), value);
                 }
             }
@@ -41,7 +41,7 @@ fn write_node(node: &ScalarExpr, rows: Bindings<'_>, cx: &Context<'_>, out: &mut
             if let Some(SlotValue::Item(item)) = lookup(rows, *slot) {
                 let before = out.len();
                 item.write(out);
-                return cx.room.take(out.len() - before).map(|()| true);
+                return cx.memory.reserve(out.len() - before).map(|()| true);
             }
         }
         ScalarExpr::Path { slot, steps } => {
@@ -49,7 +49,7 @@ fn write_node(node: &ScalarExpr, rows: Bindings<'_>, cx: &Context<'_>, out: &mut
                 && bound.is_text()
             {
                 let text = bound.text(steps);
-                cx.room.take(text.as_deref().map_or(0, <[u8]>::len))?;
+                cx.memory.reserve(text.as_deref().map_or(0, <[u8]>::len))?;
                 out.extend_from_slice(text.as_deref().unwrap_or_default());
                 return Ok(text.is_some());
             }
@@ -58,14 +58,14 @@ fn write_node(node: &ScalarExpr, rows: Bindings<'_>, cx: &Context<'_>, out: &mut
         ScalarExpr::Array(items) => return write_array(items, rows, cx, out),
         _ => {}
     }
-    let (mark, before) = (cx.room.mark(), out.len());
+    let (mark, before) = (cx.memory.mark(), out.len());
     let is_there = match evaluate(node, rows, cx)? {
         Some(value) => write_value(&value, out).map(|()| true)?,
         None => false,
     };
     // Only the text stays charged, not the value it was written from.
-    cx.room.back_to(mark);
-    cx.room.take(out.len() - before).map(|()| is_there)
+    cx.memory.release_to(mark);
+    cx.memory.reserve(out.len() - before).map(|()| is_there)
 }
 
 fn write_object(

@@ -22,8 +22,8 @@ use pleiad_model::{Error, Result};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResumeKey {
-    beginning: Vec<u8>,
-    cut: Option<KeyDigest>,
+    prefix: Vec<u8>,
+    digest: Option<KeyDigest>,
 }
 
 /// What represents a truncated key after its prefix.
@@ -41,59 +41,61 @@ pub const END_BYTES: usize = 12;
 
 impl ResumeKey {
     pub fn whole(key: Vec<u8>) -> ResumeKey {
-        ResumeKey { beginning: key, cut: None }
+        ResumeKey { prefix: key, digest: None }
     }
 
-    pub fn cut(beginning: Vec<u8>, cut: KeyDigest) -> ResumeKey {
-        ResumeKey { beginning, cut: Some(cut) }
+    pub fn truncated(prefix: Vec<u8>, digest: KeyDigest) -> ResumeKey {
+        ResumeKey { prefix, digest: Some(digest) }
     }
 
     /// The key, if it is not truncated.
     pub fn key(&self) -> Option<&[u8]> {
-        self.cut.is_none().then_some(&self.beginning)
+        self.digest.is_none().then_some(&self.prefix)
     }
 
     /// The key or its prefix, and the digest of a truncated key.
     pub fn parts(&self) -> (&[u8], Option<KeyDigest>) {
-        (&self.beginning, self.cut)
+        (&self.prefix, self.digest)
     }
 
     /// Truncated to a prefix of at most this many bytes.
-    pub fn shortened(&self, bytes: usize) -> ResumeKey {
-        if self.beginning.len() <= bytes {
+    pub fn truncated_to(&self, bytes: usize) -> ResumeKey {
+        if self.prefix.len() <= bytes {
             return self.clone();
         }
-        match self.cut.or_else(|| KeyDigest::of(&self.beginning)) {
-            Some(cut) => ResumeKey::cut(self.beginning[..bytes].to_vec(), cut),
+        match self.digest.or_else(|| KeyDigest::of(&self.prefix)) {
+            Some(cut) => ResumeKey::truncated(self.prefix[..bytes].to_vec(), cut),
             None => self.clone(),
         }
     }
 
     /// For a truncated key of sorted rows: the docnum of its item, which is stored in the direction of the first sort
     /// key.
-    pub fn docnum(&self, backwards: bool) -> Option<u64> {
-        let docnum = u64::from_be_bytes(*self.cut?.end.first_chunk()?);
-        Some(if backwards { !docnum } else { docnum })
+    pub fn docnum(&self, ties_descend: bool) -> Option<u64> {
+        let docnum = u64::from_be_bytes(*self.digest?.end.first_chunk()?);
+        Some(if ties_descend { !docnum } else { docnum })
     }
 
     /// The whole key: `head` and the stored end, if they match the digest.
-    pub fn completed(&self, head: &[u8]) -> Option<ResumeKey> {
-        let cut =
-            self.cut.filter(|cut| cut.bytes == (head.len() + END_BYTES) as u64 && cut.hash == murmur3_x64_128(head))?;
-        Some(ResumeKey::whole([head, &cut.end].concat()))
+    pub fn expand(&self, head: &[u8]) -> Option<ResumeKey> {
+        let digest = self
+            .digest
+            .filter(|cut| cut.bytes == (head.len() + END_BYTES) as u64 && cut.hash == murmur3_x64_128(head))?;
+        Some(ResumeKey::whole([head, &digest.end].concat()))
     }
 
     /// Whether the row with this key is at or before this position.
-    pub fn is_behind(&self, key: &[u8]) -> Result<bool> {
-        let Some(cut) = &self.cut else { return Ok(key <= self.beginning.as_slice()) };
-        let shared = key.len().min(self.beginning.len());
-        match key[..shared].cmp(&self.beginning[..shared]) {
+    pub fn has_passed(&self, key: &[u8]) -> Result<bool> {
+        let Some(digest) = &self.digest else { return Ok(key <= self.prefix.as_slice()) };
+        let shared = key.len().min(self.prefix.len());
+        match key[..shared].cmp(&self.prefix[..shared]) {
             Ordering::Less => Ok(true),
             Ordering::Greater => Ok(false),
-            Ordering::Equal if key.len() <= self.beginning.len() => Ok(true),
-            Ordering::Equal => match KeyDigest::of(key).filter(|of| (of.bytes, of.hash) == (cut.bytes, cut.hash)) {
-                Some(of) => Ok(of.end <= cut.end),
-                None => Err(untold(self.beginning.len())),
+            Ordering::Equal if key.len() <= self.prefix.len() => Ok(true),
+            Ordering::Equal => match KeyDigest::of(key).filter(|of| (of.bytes, of.hash) == (digest.bytes, digest.hash))
+            {
+                Some(of) => Ok(of.end <= digest.end),
+                None => Err(ambiguous(self.prefix.len())),
             },
         }
     }
@@ -107,7 +109,7 @@ impl KeyDigest {
     }
 }
 
-fn untold(bytes: usize) -> Error {
+fn ambiguous(bytes: usize) -> Error {
     Error::invalid(format!(
         "The row where the last page ended, and one that is left, begin with the same {bytes} bytes, which is all that the continuation token \
          could hold: the next page cannot be told. Allow longer tokens, ask for larger pages, or sort by something shorter."
@@ -126,40 +128,42 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_differ_where_one_was_cut_are_not_told_apart() {
-        let cut = ResumeKey::whole([[7; 40], [1; 40]].concat()).shortened(40);
+    fn keys_that_differ_after_the_prefix_are_ambiguous() {
+        let cut = ResumeKey::whole([[7; 40], [1; 40]].concat()).truncated_to(40);
         for other in [vec![7; 41], [[7; 40], [2; 40]].concat(), [[7; 40], [0; 40]].concat()] {
-            assert!(cut.is_behind(&other).unwrap_err().message.contains("the same 40 bytes"));
+            assert!(cut.has_passed(&other).unwrap_err().message.contains("the same 40 bytes"));
         }
-        assert!(cut.is_behind(&[7; 40]).unwrap() && cut.is_behind(&[6; 80]).unwrap() && !cut.is_behind(&[8]).unwrap());
+        assert!(
+            cut.has_passed(&[7; 40]).unwrap() && cut.has_passed(&[6; 80]).unwrap() && !cut.has_passed(&[8]).unwrap()
+        );
     }
 
     proptest! {
         #[test]
-        fn a_cut_mark_tells_what_a_whole_one_does_or_nothing(place in key(), other in key(), bytes in 0usize..40) {
+        fn a_truncated_key_agrees_with_the_whole_key_or_fails(place in key(), other in key(), bytes in 0usize..40) {
             let whole = ResumeKey::whole(place.clone());
-            let cut = whole.shortened(bytes);
-            prop_assert_eq!(whole.is_behind(&other).unwrap(), other <= place);
-            if let Ok(told) = cut.is_behind(&other) {
-                prop_assert_eq!(told, other <= place);
+            let cut = whole.truncated_to(bytes);
+            prop_assert_eq!(whole.has_passed(&other).unwrap(), other <= place);
+            if let Ok(passed) = cut.has_passed(&other) {
+                prop_assert_eq!(passed, other <= place);
             }
-            prop_assert!(cut.is_behind(&place).unwrap());
+            prop_assert!(cut.has_passed(&place).unwrap());
         }
 
         #[test]
-        fn items_of_equal_keys_are_told_apart(sorted in key(), ends in any::<[[u8; END_BYTES]; 2]>(), bytes in 0usize..40) {
+        fn items_with_equal_sort_keys_are_distinguished(sorted in key(), ends in any::<[[u8; END_BYTES]; 2]>(), bytes in 0usize..40) {
             let [place, other] = ends.map(|end| [sorted.as_slice(), &end].concat());
-            let cut = ResumeKey::whole(place.clone()).shortened(bytes);
-            prop_assert_eq!(cut.is_behind(&other).unwrap(), other <= place);
+            let cut = ResumeKey::whole(place.clone()).truncated_to(bytes);
+            prop_assert_eq!(cut.has_passed(&other).unwrap(), other <= place);
             let whole = ResumeKey::whole(place);
-            prop_assert_eq!(cut.completed(&sorted), (cut != whole).then_some(whole));
-            prop_assert_eq!(cut.completed(&ends[0]), None);
+            prop_assert_eq!(cut.expand(&sorted), (cut != whole).then_some(whole));
+            prop_assert_eq!(cut.expand(&ends[0]), None);
         }
 
         #[test]
-        fn cut_twice_is_cut_once(place in key(), long in 0usize..40, short in 0usize..40) {
+        fn truncating_twice_equals_truncating_once(place in key(), long in 0usize..40, short in 0usize..40) {
             let whole = ResumeKey::whole(place);
-            prop_assert_eq!(whole.shortened(long.max(short)).shortened(short), whole.shortened(short));
+            prop_assert_eq!(whole.truncated_to(long.max(short)).truncated_to(short), whole.truncated_to(short));
         }
     }
 }

@@ -39,7 +39,7 @@ fn error_of(text: &str) -> Error {
 }
 
 #[test]
-fn what_sdks_send_on_metadata_feeds() {
+fn sdk_queries_over_metadata_feeds() {
     check("SELECT VALUE r.id FROM r", r#"["a","b","c"]"#);
     check("SELECT VALUE r.id FROM root r WHERE r.id = @id", r#"["b"]"#);
     check("SELECT VALUE r.n FROM root r WHERE r.id=@id", "[2]");
@@ -50,7 +50,7 @@ fn what_sdks_send_on_metadata_feeds() {
 }
 
 #[test]
-fn star_gives_whole_rows_in_their_order() {
+fn select_star_returns_whole_rows_in_input_order() {
     let feed = json::to_string(&json::parse(FEED.as_bytes()).unwrap());
     check("select * from c", &feed);
     check("SELECT * FROM root r", &feed);
@@ -109,7 +109,7 @@ fn without_from_there_is_one_row() {
 }
 
 #[test]
-fn top_counts_rows_that_pass() {
+fn top_counts_rows_that_pass_the_filter() {
     check("SELECT TOP 2 VALUE r.id FROM r", r#"["a","b"]"#);
     check("SELECT TOP 1 VALUE r.id FROM r WHERE r.n > 1", r#"["b"]"#);
     check("SELECT TOP 1 VALUE r.x FROM r WHERE r.n > 1 OR r.n = 1", r#"["p"]"#);
@@ -125,7 +125,7 @@ fn top_counts_rows_that_pass() {
 }
 
 #[test]
-fn errors_are_the_json_that_sdks_look_into() {
+fn errors_are_the_json_that_sdks_parse() {
     let check = |text: &str, want: &str| {
         let error = error_of(text);
         assert_eq!((error.kind, error.message.as_str()), (Kind::Invalid, want), "{text}");
@@ -175,7 +175,7 @@ fn a_name_cannot_be_selected_twice() {
 }
 
 #[test]
-fn what_is_not_built_is_refused_by_name() {
+fn unsupported_features_are_rejected_by_name() {
     for (text, feature) in [
         ("SELECT * FROM c ORDER BY RANK FullTextScore(c.t, 'a')", "ORDER BY RANK"),
         ("SELECT * FROM c WHERE udf.tax(c.n)", "udf.tax"),
@@ -188,13 +188,13 @@ fn what_is_not_built_is_refused_by_name() {
 }
 
 #[test]
-fn a_syntax_error_is_told_before_a_refusal() {
+fn syntax_errors_take_precedence_over_unsupported_features() {
     assert_eq!(error_of("SELECT COUNT(1 FROM c").kind, Kind::Invalid);
     assert_eq!(error_of("SELECT * FROM c JOIN x IN c.a WHERE").kind, Kind::Invalid);
 }
 
 #[test]
-fn parameters_that_are_not_given_are_undefined() {
+fn missing_parameters_are_undefined() {
     assert_eq!(run_with("SELECT * FROM c WHERE c.id = @ID", r#"[{"name":"@id","value":1}]"#).unwrap(), "[]");
     assert_eq!(run_with("SELECT @p AS v", "[]").unwrap(), "[{}]");
     let twice = json::parse(br#"[{"name":"@p","value":1},{"name":"@p","value":1}]"#).unwrap();
@@ -204,7 +204,7 @@ fn parameters_that_are_not_given_are_undefined() {
 }
 
 #[test]
-fn parameters_come_as_a_list_of_name_and_value() {
+fn parameters_are_a_list_of_names_and_values() {
     let parameters = |text: &str| Parameters::from_value(Some(&json::parse(text.as_bytes()).unwrap()));
     for good in ["null", "[]", r#"[{"name":"@a","value":1}]"#, r#"[{"name":"@a"},{"value":[],"name":"@b"}]"#] {
         assert!(parameters(good).is_ok(), "{good}");
@@ -216,7 +216,7 @@ fn parameters_come_as_a_list_of_name_and_value() {
 }
 
 #[test]
-fn the_text_has_a_limit_with_two_sides() {
+fn query_text_length_limit_is_exact() {
     let text = |bytes: usize| format!("SELECT VALUE 1{}", " ".repeat(bytes - 14));
     check(&text(TEXT_BYTES_MAX), "[1]");
     let error = error_of(&text(TEXT_BYTES_MAX + 1));
@@ -243,7 +243,7 @@ fn a_short_text_cannot_build_a_huge_result() {
 
 /// Deep and wide queries run with half the stack size of the server's threads.
 #[test]
-fn the_deepest_query_runs() {
+fn deeply_nested_queries_run() {
     let run = || {
         let climb = "1 || 1 | 1 ^ 1 & 1 = 1 < 1 << 1 + 1 * - (";
         check(&format!("SELECT VALUE {}1{}", "(".repeat(250), ")".repeat(250)), "[1]");
@@ -264,13 +264,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn any_query_answers(text in crate::parse::parser::tests::token_soup()) {
+    fn any_token_sequence_returns(text in crate::parse::parser::tests::token_soup()) {
         let _ = run(&text);
     }
 
     /// A filter and its negation never keep the same row.
     #[test]
-    fn a_row_is_not_kept_twice(left in operand(), op in operator(), right in operand()) {
+    fn a_filter_and_its_negation_are_disjoint(left in operand(), op in operator(), right in operand()) {
         let count = |filter: String| run(&format!("SELECT VALUE 1 FROM r WHERE {filter}")).map(|rows| rows.matches('1').count());
         let kept = count(format!("{left} {op} {right}"))?;
         let rejected = count(format!("NOT ({left} {op} {right})"))?;
@@ -289,13 +289,13 @@ fn operator() -> impl Strategy<Value = &'static str> {
 }
 
 #[test]
-fn a_part_of_a_key_may_be_selected() {
+fn a_property_of_a_group_key_can_be_selected() {
     check("SELECT DISTINCT VALUE {\"b\": c.a.b} FROM c GROUP BY c.a", r#"[{},{"b":1}]"#);
     check("SELECT c.a.b AS b, COUNT(1) AS n FROM c WHERE IS_OBJECT(c.a) GROUP BY c.a", r#"[{"b":1,"n":2}]"#);
 }
 
 #[test]
-fn a_key_may_be_spelled_in_another_way() {
+fn group_keys_match_other_spellings() {
     check(r#"SELECT c["n"] AS n, COUNT(1) AS k FROM c WHERE c.n = 1 GROUP BY c.n"#, r#"[{"n":1,"k":1}]"#);
     check("SELECT toString(c.n) AS n FROM c WHERE c.n = 1 GROUP BY TOSTRING(c['n'])", r#"[{"n":"1"}]"#);
     check("SELECT c['a'].b AS b, COUNT(1) AS n FROM c WHERE IS_OBJECT(c.a) GROUP BY c.a", r#"[{"b":1,"n":2}]"#);
@@ -304,20 +304,20 @@ fn a_key_may_be_spelled_in_another_way() {
 
 /// A path can be as long as the query text.
 #[test]
-fn a_long_path_is_soon_looked_for_among_the_keys() {
+fn long_paths_are_matched_to_group_keys_quickly() {
     let path = format!("c{}", ".a".repeat(100_000));
     assert!(error_of(&format!("SELECT {path} FROM c GROUP BY c.b")).message.contains("SC2102"));
     assert_eq!(run(&format!("SELECT {path} AS x FROM c GROUP BY c.a")).unwrap(), "[{},{}]");
 }
 
 #[test]
-fn one_row_is_in_any_order() {
+fn order_by_has_no_effect_on_a_single_row() {
     check("SELECT VALUE COUNT(1) FROM c ORDER BY c.n", "[3]");
 }
 
 /// The memory limit applies to the values in memory at the same time, independent of the length of the query text.
 #[test]
-fn what_is_held_for_a_row_is_bounded() {
+fn memory_per_row_is_bounded() {
     let list = vec![Value::from("x".repeat(1000)); 1000];
     let item = Value::from(pleiad_model::Object::new().with("list", list));
     let run = |text: &str| {
@@ -349,7 +349,7 @@ fn what_is_held_for_a_row_is_bounded() {
 
 /// Rows that filters drop count, too.
 #[test]
-fn an_item_cannot_keep_us_for_ever() {
+fn work_per_item_is_bounded() {
     let list: Vec<Value> = (0..1000i64).map(Value::from).collect();
     let item = Value::from(pleiad_model::Object::new().with("list", list).with("none", Vec::<Value>::new()));
     let run = |text: &str| {

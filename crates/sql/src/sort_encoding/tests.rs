@@ -17,7 +17,7 @@ fn of(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn types_then_values() {
+fn values_sort_by_type_then_value() {
     let sorted = [
         "null",
         "false",
@@ -54,7 +54,7 @@ fn types_then_values() {
 }
 
 #[test]
-fn equal_values_are_equal_bytes() {
+fn equal_values_have_equal_bytes() {
     for (a, b) in [("1", "1.0"), ("0", "-0.0"), ("{\"a\":1,\"b\":[2]}", "{\"b\":[2.0],\"a\":1}"), ("1e2", "100")] {
         assert_eq!(of(a), of(b), "{a} = {b}");
     }
@@ -67,7 +67,7 @@ fn a_worked_vector() {
 }
 
 #[test]
-fn arrays_and_objects_lie_behind_all_else_and_equal_ones_together() {
+fn arrays_and_objects_sort_last_and_equal_ones_are_adjacent() {
     let key = |text: &str| {
         let mut out = Vec::new();
         encode_key(Some(&json::parse(text.as_bytes()).unwrap()), false, &mut out);
@@ -95,13 +95,13 @@ fn value() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn no_encoding_is_the_beginning_of_another(a in value(), b in value()) {
+    fn no_encoding_is_a_prefix_of_another(a in value(), b in value()) {
         let (a, b) = (bytes(Some(&a)), bytes(Some(&b)));
         prop_assert!(a == b || !b.starts_with(&a));
     }
 
     #[test]
-    fn descending_is_the_other_way_round(a in value(), b in value()) {
+    fn descending_keys_sort_in_reverse(a in value(), b in value()) {
         let key = |value: &Value, descending| {
             let mut out = Vec::new();
             encode_key(Some(value), descending, &mut out);

@@ -89,78 +89,78 @@ const SHAPES: &[&str] = &[
     r#"{"type":"MultiPoint","coordinates":[[0,0],[5,5]]}"#,
 ];
 
-pub fn scalar(chance: &mut Choices<'_>) -> Value {
-    match chance.below(8) {
+pub fn scalar(choices: &mut Choices<'_>) -> Value {
+    match choices.below(8) {
         0 => Value::Null,
-        1 => Value::Bool(chance.once_in(2)),
-        2..=4 => number(chance),
-        _ => Value::String(string(chance)),
+        1 => Value::Bool(choices.once_in(2)),
+        2..=4 => number(choices),
+        _ => Value::String(string(choices)),
     }
 }
 
-pub(super) fn number(chance: &mut Choices<'_>) -> Value {
-    read(chance.pick(NUMBERS))
+pub(super) fn number(choices: &mut Choices<'_>) -> Value {
+    read(choices.pick(NUMBERS))
 }
 
-pub(super) fn string(chance: &mut Choices<'_>) -> String {
-    if !chance.once_in(5) {
-        return chance.pick(STRINGS).to_owned();
+pub(super) fn string(choices: &mut Choices<'_>) -> String {
+    if !choices.once_in(5) {
+        return choices.pick(STRINGS).to_owned();
     }
-    let mut text = "x".repeat(LONG[chance.below(LONG.len())]);
-    text.push_str(chance.pick(&["", "a", "b", "é", "\0", "xa"]));
+    let mut text = "x".repeat(LONG[choices.below(LONG.len())]);
+    text.push_str(choices.pick(&["", "a", "b", "é", "\0", "xa"]));
     text
 }
 
 /// A scalar or a small tree.
-pub fn value(chance: &mut Choices<'_>, depth: usize) -> Value {
-    match chance.below(6) {
-        4 if depth > 0 => Value::Array(chance.some(0, 3, |chance| value(chance, depth - 1))),
-        5 if depth > 0 => object(chance, depth - 1),
-        _ => scalar(chance),
+pub fn value(choices: &mut Choices<'_>, depth: usize) -> Value {
+    match choices.below(6) {
+        4 if depth > 0 => Value::Array(choices.list(0, 3, |choices| value(choices, depth - 1))),
+        5 if depth > 0 => object(choices, depth - 1),
+        _ => scalar(choices),
     }
 }
 
-fn object(chance: &mut Choices<'_>, depth: usize) -> Value {
+fn object(choices: &mut Choices<'_>, depth: usize) -> Value {
     let mut object = Object::new();
     for name in INNER {
-        if chance.once_in(2) {
-            object.set(*name, value(chance, depth));
+        if choices.once_in(2) {
+            object.set(*name, value(choices, depth));
         }
     }
     object.into()
 }
 
 /// An item's properties, without `id` and the partition key, which the caller adds.
-pub fn document(chance: &mut Choices<'_>) -> Object {
+pub fn document(choices: &mut Choices<'_>) -> Object {
     let mut document = Object::new();
     for (name, _) in NAMES {
-        if !chance.once_in(3) {
-            document.set(*name, property(chance, name));
+        if !choices.once_in(3) {
+            document.set(*name, property(choices, name));
         }
     }
-    if chance.once_in(2) {
-        document.set("loc", shape(chance));
+    if choices.once_in(2) {
+        document.set("loc", shape(choices));
     }
     document
 }
 
 /// Some names usually have one type, so that queries match something.
-fn property(chance: &mut Choices<'_>, name: &str) -> Value {
-    if chance.once_in(4) {
-        return value(chance, 2);
+fn property(choices: &mut Choices<'_>, name: &str) -> Value {
+    if choices.once_in(4) {
+        return value(choices, 2);
     }
     match name {
-        "n" => number(chance),
-        "s" => Value::String(string(chance)),
-        "t" => Value::Array(chance.some(0, 4, scalar)),
-        "o" if chance.once_in(2) => Value::Array(chance.some(0, 3, |chance| object(chance, 1))),
-        "o" => object(chance, 1),
-        _ => scalar(chance),
+        "n" => number(choices),
+        "s" => Value::String(string(choices)),
+        "t" => Value::Array(choices.list(0, 4, scalar)),
+        "o" if choices.once_in(2) => Value::Array(choices.list(0, 3, |choices| object(choices, 1))),
+        "o" => object(choices, 1),
+        _ => scalar(choices),
     }
 }
 
-pub(super) fn shape(chance: &mut Choices<'_>) -> Value {
-    read(chance.pick(SHAPES))
+pub(super) fn shape(choices: &mut Choices<'_>) -> Value {
+    read(choices.pick(SHAPES))
 }
 
 fn read(text: &str) -> Value {

@@ -7,11 +7,11 @@ use super::documents::{NAMES, number, scalar, shape, string, value};
 
 /// Writes scalars over the aliases in scope.
 pub(super) struct Writer<'c, 'b> {
-    pub chance: &'c mut Choices<'b>,
+    pub choices: &'c mut Choices<'b>,
     /// The item, or the part that `FROM` selects, then the elements of arrays.
     pub aliases: Vec<String>,
     pub parameters: Vec<Value>,
-    pub fresh: usize,
+    pub next_alias: usize,
     /// The documents that the query will run over, so that it matches some.
     pub documents: &'c [Value],
 }
@@ -48,9 +48,9 @@ impl Writer<'_, '_> {
         if depth == 0 {
             return self.predicate();
         }
-        match self.chance.below(12) {
+        match self.choices.below(12) {
             0..=3 => self.predicate(),
-            10 | 11 => self.together(),
+            10 | 11 => self.composite_pair(),
             4 | 5 => format!("({} AND {})", self.filter(depth - 1), self.filter(depth - 1)),
             6 | 7 => format!("({} OR {})", self.filter(depth - 1), self.filter(depth - 1)),
             8 => format!("NOT ({})", self.filter(depth - 1)),
@@ -59,41 +59,41 @@ impl Writer<'_, '_> {
     }
 
     /// An equality and a predicate on a second path, which a composite index can evaluate together.
-    pub fn together(&mut self) -> String {
-        let Some(document) = self.documents.get(self.chance.below(self.documents.len().min(256))) else {
+    pub fn composite_pair(&mut self) -> String {
+        let Some(document) = self.documents.get(self.choices.below(self.documents.len().min(256))) else {
             return self.predicate();
         };
-        let (first, second) = PAIRS[self.chance.below(PAIRS.len())];
+        let (first, second) = PAIRS[self.choices.below(PAIRS.len())];
         let value = |path: &str| document.get(path.trim_start_matches('/')).cloned();
         let (Some(one), Some(other)) = (value(first.0), value(second.0)) else { return self.predicate() };
         let alias = self.aliases[0].clone();
         let equal = format!("{alias}{} = {}", first.1, self.constant(one));
-        let rest = self.about(&format!("{alias}{}", second.1), other);
-        let more = if self.chance.once_in(3) { format!(" AND {}", self.predicate()) } else { String::new() };
+        let rest = self.matching_predicate(&format!("{alias}{}", second.1), other);
+        let more = if self.choices.once_in(3) { format!(" AND {}", self.predicate()) } else { String::new() };
         format!("({equal} AND {rest}{more})")
     }
 
     fn predicate(&mut self) -> String {
-        if !self.chance.once_in(3)
-            && let Some((path, value)) = self.known()
+        if !self.choices.once_in(3)
+            && let Some((path, value)) = self.known_value()
         {
-            return self.about(&path, value);
+            return self.matching_predicate(&path, value);
         }
-        match self.chance.below(22) {
+        match self.choices.below(22) {
             0..=3 => self.comparison(),
             4 => self.between(),
-            5 => self.is_in(),
+            5 => self.in_list(),
             6 => self.like(),
             7 | 8 => self.search(),
             9 => self.regular(),
-            10 | 11 => format!("{}({})", self.chance.pick(TYPES), self.path()),
+            10 | 11 => format!("{}({})", self.choices.pick(TYPES), self.path()),
             12 | 13 => self.array_contains(),
-            14 => self.beginning(),
+            14 => self.prefix_function(),
             15 | 16 => self.spatial(),
-            17 => self.bare(),
-            18 => self.computed(),
+            17 => self.bare_scalar(),
+            18 => self.unindexable(),
             19 | 20 => self.full_text(),
-            _ => self.on_key(),
+            _ => self.key_predicate(),
         }
     }
 
@@ -101,13 +101,13 @@ impl Writer<'_, '_> {
 
     /// A path in the item, or in the element of an array.
     pub fn path(&mut self) -> String {
-        let alias = self.aliases[self.chance.below(self.aliases.len())].clone();
+        let alias = self.aliases[self.choices.below(self.aliases.len())].clone();
         // Elements are often scalars themselves.
-        if alias != self.aliases[0] && self.chance.once_in(2) {
+        if alias != self.aliases[0] && self.choices.once_in(2) {
             return alias;
         }
-        let top = NAMES[self.chance.below(NAMES.len())].1;
-        let below = match self.chance.below(12) {
+        let top = NAMES[self.choices.below(NAMES.len())].1;
+        let below = match self.choices.below(12) {
             0 => ".a",
             1 => ".n",
             2 => "[0]",
@@ -115,7 +115,7 @@ impl Writer<'_, '_> {
             4 => "[\"b\"]",
             _ => "",
         };
-        match self.chance.below(24) {
+        match self.choices.below(24) {
             22 => format!("{alias}.id"),
             23 => format!("{alias}._ts"),
             _ => format!("{alias}{top}{below}"),
@@ -124,17 +124,17 @@ impl Writer<'_, '_> {
 
     fn array(&mut self) -> String {
         let alias = self.aliases[0].clone();
-        alias + self.chance.pick(&[".t", ".t", ".o", ".a", ".o.a"])
+        alias + self.choices.pick(&[".t", ".t", ".o", ".a", ".o.a"])
     }
 
     pub fn literal(&mut self) -> String {
-        let value = if self.chance.once_in(6) { value(self.chance, 2) } else { scalar(self.chance) };
+        let value = if self.choices.once_in(6) { value(self.choices, 2) } else { scalar(self.choices) };
         self.constant(value)
     }
 
     /// As a literal or as a parameter.
     fn constant(&mut self, value: Value) -> String {
-        if !self.chance.once_in(4) {
+        if !self.choices.once_in(4) {
             return json::to_string(&value);
         }
         let name = format!("@p{}", self.parameters.len());
@@ -143,32 +143,32 @@ impl Writer<'_, '_> {
     }
 
     fn text(&mut self) -> String {
-        let text = string(self.chance);
+        let text = string(self.choices);
         self.constant(Value::String(text))
     }
 
     /// A path in the item and the value of some document at it.
-    fn known(&mut self) -> Option<(String, Value)> {
-        let document = self.documents.get(self.chance.below(self.documents.len().min(256)))?;
+    fn known_value(&mut self) -> Option<(String, Value)> {
+        let document = self.documents.get(self.choices.below(self.documents.len().min(256)))?;
         // Strings are chosen more often: they have the most edge cases.
         const STRINGS: (&str, &str) = ("s", ".s");
-        let (name, path) = *NAMES.get(self.chance.below(NAMES.len() + 4)).unwrap_or(&STRINGS);
+        let (name, path) = *NAMES.get(self.choices.below(NAMES.len() + 4)).unwrap_or(&STRINGS);
         let value = document.get(name)?.clone();
         Some((format!("{}{path}", self.aliases[0]), value))
     }
 
     fn not(&mut self) -> &'static str {
-        if self.chance.once_in(5) { "NOT " } else { "" }
+        if self.choices.once_in(5) { "NOT " } else { "" }
     }
 
     // Predicates.
 
     /// A predicate that is true of a value, or nearly so.
-    fn about(&mut self, path: &str, value: Value) -> String {
-        let op = self.chance.pick(OPERATORS);
-        match (value, self.chance.below(7)) {
+    fn matching_predicate(&mut self, path: &str, value: Value) -> String {
+        let op = self.choices.pick(OPERATORS);
+        match (value, self.choices.below(7)) {
             (Value::String(text), 0) => {
-                let part: String = text.chars().take(text.chars().count() * (1 + self.chance.below(3)) / 3).collect();
+                let part: String = text.chars().take(text.chars().count() * (1 + self.choices.below(3)) / 3).collect();
                 format!("STARTSWITH({path}, {})", self.constant(Value::String(part)))
             }
             (Value::String(text), 1) => {
@@ -176,7 +176,7 @@ impl Writer<'_, '_> {
                 format!("CONTAINS({path}, {})", self.constant(Value::String(tail)))
             }
             (Value::Array(items), _) if !items.is_empty() => {
-                let item = items[self.chance.below(items.len().min(256))].clone();
+                let item = items[self.choices.below(items.len().min(256))].clone();
                 format!("ARRAY_CONTAINS({path}, {}, true)", self.constant(item))
             }
             (value, 2) => format!("{path} IN ({}, {})", self.literal(), self.constant(value)),
@@ -186,8 +186,8 @@ impl Writer<'_, '_> {
     }
 
     fn comparison(&mut self) -> String {
-        let op = self.chance.pick(OPERATORS);
-        match self.chance.below(8) {
+        let op = self.choices.pick(OPERATORS);
+        match self.choices.below(8) {
             0 => format!("{} {op} {}", self.literal(), self.path()),
             1 => format!("{} {op} {}", self.path(), self.path()),
             2 => format!("{} {op} undefined", self.path()),
@@ -197,58 +197,58 @@ impl Writer<'_, '_> {
 
     fn between(&mut self) -> String {
         let (path, not) = (self.path(), self.not());
-        match self.chance.below(3) {
+        match self.choices.below(3) {
             0 => format!("{path} {not}BETWEEN {} AND {}", self.literal(), self.literal()),
             1 => format!("{path} {not}BETWEEN {} AND {}", self.text(), self.text()),
             _ => {
-                let (low, high) = (number(self.chance), number(self.chance));
+                let (low, high) = (number(self.choices), number(self.choices));
                 format!("{path} {not}BETWEEN {} AND {}", self.constant(low), self.constant(high))
             }
         }
     }
 
-    fn is_in(&mut self) -> String {
+    fn in_list(&mut self) -> String {
         let (path, not) = (self.path(), self.not());
         let mut list: Vec<String> = Vec::new();
-        for _ in 0..1 + self.chance.below(3) {
-            list.push(if self.chance.once_in(8) { self.path() } else { self.literal() });
+        for _ in 0..1 + self.choices.below(3) {
+            list.push(if self.choices.once_in(8) { self.path() } else { self.literal() });
         }
         format!("{path} {not}IN ({})", list.join(", "))
     }
 
     fn like(&mut self) -> String {
         let (path, not) = (self.path(), self.not());
-        let pattern = self.chance.pick(PATTERNS);
-        let escape = if self.chance.once_in(2) { " ESCAPE '!'" } else { "" };
+        let pattern = self.choices.pick(PATTERNS);
+        let escape = if self.choices.once_in(2) { " ESCAPE '!'" } else { "" };
         format!("{path} {not}LIKE \"{pattern}\"{escape}")
     }
 
     fn search(&mut self) -> String {
-        let function = self.chance.pick(SEARCHES);
-        let flag = self.chance.pick(&["", "", ", true", ", false", ", null", ", undefined"]);
-        let what = if self.chance.once_in(8) { self.literal() } else { self.text() };
+        let function = self.choices.pick(SEARCHES);
+        let flag = self.choices.pick(&["", "", ", true", ", false", ", null", ", undefined"]);
+        let what = if self.choices.once_in(8) { self.literal() } else { self.text() };
         format!("{function}({}, {what}{flag})", self.path())
     }
 
     pub fn full_text(&mut self) -> String {
-        let (function, terms) = match self.chance.below(3) {
+        let (function, terms) = match self.choices.below(3) {
             0 => ("FullTextContains", 1),
             1 => ("FullTextContainsAll", 2),
             _ => ("FullTextContainsAny", 2),
         };
-        let path = if self.chance.once_in(3) { self.path() } else { format!("{}.s", self.aliases[0]) };
-        let terms: Vec<String> = (0..terms).map(|_| format!("{:?}", self.chance.pick(TERMS))).collect();
+        let path = if self.choices.once_in(3) { self.path() } else { format!("{}.s", self.aliases[0]) };
+        let terms: Vec<String> = (0..terms).map(|_| format!("{:?}", self.choices.pick(TERMS))).collect();
         format!("{function}({path}, {})", terms.join(", "))
     }
 
     fn regular(&mut self) -> String {
-        let pattern = self.chance.pick(REGULAR);
-        let flags = self.chance.pick(&["", "", ", \"i\"", ", \"m\"", ", \"\""]);
+        let pattern = self.choices.pick(REGULAR);
+        let flags = self.choices.pick(&["", "", ", \"i\"", ", \"m\"", ", \"\""]);
         format!("REGEXMATCH({}, \"{pattern}\"{flags})", self.path())
     }
 
     fn array_contains(&mut self) -> String {
-        match self.chance.below(6) {
+        match self.choices.below(6) {
             0 => format!("ARRAY_CONTAINS([{}, {}], {})", self.literal(), self.literal(), self.path()),
             1 => format!("ARRAY_CONTAINS_ANY({}, {}, {})", self.array(), self.literal(), self.literal()),
             2 => format!("ARRAY_CONTAINS_ALL({}, {}, {})", self.array(), self.literal(), self.literal()),
@@ -259,28 +259,28 @@ impl Writer<'_, '_> {
     }
 
     fn flag(&mut self) -> &'static str {
-        self.chance.pick(&["true", "false"])
+        self.choices.pick(&["true", "false"])
     }
 
-    fn beginning(&mut self) -> String {
-        let length = self.chance.below(4);
-        match self.chance.below(3) {
+    fn prefix_function(&mut self) -> String {
+        let length = self.choices.below(4);
+        match self.choices.below(3) {
             0 => format!("LEFT({}, {length}) = {}", self.path(), self.text()),
-            1 => format!("SUBSTRING({}, {}, {length}) = {}", self.path(), self.chance.below(2), self.text()),
+            1 => format!("SUBSTRING({}, {}, {length}) = {}", self.path(), self.choices.below(2), self.text()),
             _ => format!("UPPER({}) = {}", self.path(), self.text()),
         }
     }
 
     fn spatial(&mut self) -> String {
         let alias = self.aliases[0].clone();
-        let shape = shape(self.chance);
+        let shape = shape(self.choices);
         let shape = self.constant(shape);
-        let (one, other) = match self.chance.once_in(3) {
+        let (one, other) = match self.choices.once_in(3) {
             true => (shape, alias + ".loc"),
             false => (alias + ".loc", shape),
         };
-        let metres = self.chance.pick(&["0", "112", "1000", "500000", "1e7", "-1", "null"]);
-        match self.chance.below(5) {
+        let metres = self.choices.pick(&["0", "112", "1000", "500000", "1e7", "-1", "null"]);
+        match self.choices.below(5) {
             0 => format!("ST_WITHIN({one}, {other})"),
             1 => format!("ST_INTERSECTS({one}, {other})"),
             2 => format!("{metres} > ST_DISTANCE({one}, {other})"),
@@ -289,33 +289,33 @@ impl Writer<'_, '_> {
         }
     }
 
-    fn bare(&mut self) -> String {
-        match self.chance.below(6) {
+    fn bare_scalar(&mut self) -> String {
+        match self.choices.below(6) {
             0 => "true".to_owned(),
-            1 => self.chance.pick(&["false", "null", "undefined", "1"]).to_owned(),
+            1 => self.choices.pick(&["false", "null", "undefined", "1"]).to_owned(),
             2 => format!("NOT {}", self.path()),
             _ => self.path(),
         }
     }
 
     /// An expression that no index can evaluate.
-    fn computed(&mut self) -> String {
+    fn unindexable(&mut self) -> String {
         let (path, literal) = (self.path(), self.literal());
-        match self.chance.below(6) {
+        match self.choices.below(6) {
             0 => format!("({path} ?? {literal}) = {}", self.literal()),
             1 => format!("(IS_DEFINED({path}) ? {literal} : {}) = {}", self.path(), self.literal()),
-            2 => format!("ARRAY_LENGTH({path}) >= {}", self.chance.below(3)),
+            2 => format!("ARRAY_LENGTH({path}) >= {}", self.choices.below(3)),
             3 => format!("{path} + 1 = {literal}"),
             4 => format!("({path} = {literal}) = {}", self.flag()),
-            _ => format!("(SELECT VALUE COUNT(1) FROM z IN {}) > {}", self.array(), self.chance.below(3)),
+            _ => format!("(SELECT VALUE COUNT(1) FROM z IN {}) > {}", self.array(), self.choices.below(3)),
         }
     }
 
     /// A predicate on the partition key, which routes a query.
-    fn on_key(&mut self) -> String {
+    fn key_predicate(&mut self) -> String {
         let alias = self.aliases[0].clone();
-        let level = self.chance.pick(&["pk", "pk", "n"]);
-        match self.chance.below(3) {
+        let level = self.choices.pick(&["pk", "pk", "n"]);
+        match self.choices.below(3) {
             0 => format!("{alias}.{level} = {}", self.literal()),
             1 => format!("{alias}.pk IN ({}, {})", self.literal(), self.literal()),
             _ => format!("({alias}.pk = {} AND {alias}.n = {})", self.literal(), self.literal()),
@@ -323,21 +323,21 @@ impl Writer<'_, '_> {
     }
 
     fn exists(&mut self, depth: usize) -> String {
-        let alias = format!("e{}", self.fresh);
-        self.fresh += 1;
+        let alias = format!("e{}", self.next_alias);
+        self.next_alias += 1;
         let array = self.array();
         self.aliases.push(alias.clone());
-        let join = match self.chance.once_in(4) {
+        let join = match self.choices.once_in(4) {
             true => {
-                let inner = format!("e{}", self.fresh);
-                self.fresh += 1;
+                let inner = format!("e{}", self.next_alias);
+                self.next_alias += 1;
                 let join = format!(" JOIN {inner} IN {alias}.a");
                 self.aliases.push(inner);
                 join
             }
             false => String::new(),
         };
-        let what = self.chance.pick(&["VALUE 1", "*", "VALUE COUNT(1)", "VALUE undefined"]);
+        let what = self.choices.pick(&["VALUE 1", "*", "VALUE COUNT(1)", "VALUE undefined"]);
         let what = if what == "*" { format!("VALUE {alias}") } else { what.to_owned() };
         let filter = self.filter(depth);
         let depth_before = self.aliases.len() - 1 - usize::from(!join.is_empty());

@@ -17,31 +17,33 @@ use crate::index_predicate::{
 const METRES_OFF: f64 = 1.0;
 
 /// Whether the document satisfies the predicate.
-pub fn holds(condition: &IndexPredicate<'_>, document: &Value, cx: &Context<'_>) -> bool {
-    match condition {
+pub fn holds(predicate: &IndexPredicate<'_>, document: &Value, cx: &Context<'_>) -> bool {
+    match predicate {
         IndexPredicate::Never => false,
         IndexPredicate::And(all) => all.iter().all(|one| holds(one, document, cx)),
         IndexPredicate::Or(any) => any.iter().any(|one| holds(one, document, cx)),
-        IndexPredicate::Path(PathPredicate { path, what }) => {
-            at(document, path).into_iter().any(|value| is(value, what, cx))
+        IndexPredicate::Path(PathPredicate { path, value: expected }) => {
+            values_at(document, path).into_iter().any(|value| satisfies(value, expected, cx))
         }
-        IndexPredicate::Spatial(near) => at(document, &near.path).into_iter().any(|value| is_near(value, near, cx)),
-        IndexPredicate::Term(word) => at(document, &word.path).into_iter().any(|value| has_word(value, word)),
+        IndexPredicate::Spatial(near) => {
+            values_at(document, &near.path).into_iter().any(|value| is_near(value, near, cx))
+        }
+        IndexPredicate::Term(word) => values_at(document, &word.path).into_iter().any(|value| has_term(value, word)),
     }
 }
 
 /// All values at a path, which may traverse arrays.
-fn at<'v>(document: &'v Value, path: &[PathStep]) -> Vec<&'v Value> {
-    path.iter().fold(vec![document], |places, step| match step {
-        PathStep::Property(name) => places.into_iter().filter_map(|value| value.get(name)).collect(),
-        PathStep::Element => places.into_iter().filter_map(Value::as_array).flatten().collect(),
+fn values_at<'v>(document: &'v Value, path: &[PathStep]) -> Vec<&'v Value> {
+    path.iter().fold(vec![document], |values, step| match step {
+        PathStep::Property(name) => values.into_iter().filter_map(|value| value.get(name)).collect(),
+        PathStep::Element => values.into_iter().filter_map(Value::as_array).flatten().collect(),
     })
 }
 
-fn is(value: &Value, what: &ValuePredicate<'_>, cx: &Context<'_>) -> bool {
-    match what {
+fn satisfies(value: &Value, expected: &ValuePredicate<'_>, cx: &Context<'_>) -> bool {
+    match expected {
         ValuePredicate::Equal(wanted) => same(value, wanted),
-        ValuePredicate::Range(low, high) => is_beside(value, low, true) && is_beside(value, high, false),
+        ValuePredicate::Range(low, high) => is_within_bound(value, low, true) && is_within_bound(value, high, false),
         ValuePredicate::Prefix(text) => value.as_str().is_some_and(|own| own.starts_with(text.as_str())),
         ValuePredicate::Strings(test) => value.as_str().is_some_and(|own| test.passes(own, cx)),
         ValuePredicate::Type(wanted) => type_of(value) == Some(*wanted),
@@ -50,7 +52,7 @@ fn is(value: &Value, what: &ValuePredicate<'_>, cx: &Context<'_>) -> bool {
 }
 
 /// Whether the value has the bound's type and is on the right side of it.
-fn is_beside(value: &Value, bound: &Bound<Value>, above: bool) -> bool {
+fn is_within_bound(value: &Value, bound: &Bound<Value>, above: bool) -> bool {
     let (limit, included) = match bound {
         Bound::Unbounded => return true,
         Bound::Included(limit) => (limit, true),
@@ -72,8 +74,8 @@ fn type_of(value: &Value) -> Option<ValueType> {
     })
 }
 
-fn has_word(value: &Value, wanted: &TermPredicate<'_>) -> bool {
-    let words = value.as_str().map(|text| Analyzer::new(wanted.language).words(text)).unwrap_or_default();
+fn has_term(value: &Value, wanted: &TermPredicate<'_>) -> bool {
+    let words = value.as_str().map(|text| Analyzer::new(wanted.language).analyze(text)).unwrap_or_default();
     words.iter().any(|(_, word)| word == wanted.word)
 }
 

@@ -30,19 +30,19 @@ impl std::fmt::Display for TestQuery {
 }
 
 /// A query over the names that `document` generates, often with values of these documents. Nearly all pass `check`.
-pub fn query(chance: &mut Choices<'_>, documents: &[Value]) -> TestQuery {
-    let mut writer = Writer { chance, aliases: Vec::new(), parameters: Vec::new(), fresh: 0, documents };
+pub fn query(choices: &mut Choices<'_>, documents: &[Value]) -> TestQuery {
+    let mut writer = Writer { choices, aliases: Vec::new(), parameters: Vec::new(), next_alias: 0, documents };
     let from = writer.from();
-    let filter = match writer.chance.below(5) {
+    let filter = match writer.choices.below(5) {
         0 => String::new(),
-        4 => format!(" WHERE {}", writer.together()),
+        4 => format!(" WHERE {}", writer.composite_pair()),
         depth => format!(" WHERE {}", writer.filter(depth - 1)),
     };
-    let rest = QueryTail { from, filter };
-    let text = match writer.chance.below(8) {
-        0 | 1 => writer.groups(&rest),
-        2..=4 => writer.ordered(&rest),
-        _ => writer.plain(&rest),
+    let tail = QueryTail { from, filter };
+    let text = match writer.choices.below(8) {
+        0 | 1 => writer.groups(&tail),
+        2..=4 => writer.ordered(&tail),
+        _ => writer.plain(&tail),
     };
     TestQuery { text, parameters: writer.parameters }
 }
@@ -58,7 +58,7 @@ struct QueryTail {
 impl Writer<'_, '_> {
     fn from(&mut self) -> String {
         let mut bind = |aliases: &[&str]| self.aliases = aliases.iter().map(|alias| (*alias).to_owned()).collect();
-        match self.chance.below(12) {
+        match self.choices.below(12) {
             0 => {
                 bind(&["c", "j"]);
                 "FROM c JOIN j IN c.t".to_owned()
@@ -93,55 +93,55 @@ impl Writer<'_, '_> {
         }
     }
 
-    fn plain(&mut self, rest: &QueryTail) -> String {
-        let distinct = if self.chance.once_in(4) { "DISTINCT " } else { "" };
+    fn plain(&mut self, tail: &QueryTail) -> String {
+        let distinct = if self.choices.once_in(4) { "DISTINCT " } else { "" };
         let (top, page) = self.bounds();
-        let what = self.what();
-        format!("SELECT {distinct}{top}{what} {}{}{page}", rest.from, rest.filter)
+        let selected = self.select_list();
+        format!("SELECT {distinct}{top}{selected} {}{}{page}", tail.from, tail.filter)
     }
 
-    fn ordered(&mut self, rest: &QueryTail) -> String {
-        let keys = 1 + self.chance.below(3);
-        let keys: Vec<String> = match self.chance.once_in(6) {
+    fn ordered(&mut self, tail: &QueryTail) -> String {
+        let keys = 1 + self.choices.below(3);
+        let keys: Vec<String> = match self.choices.once_in(6) {
             true => vec![format!("_FullTextScore({}.s, [\"a\", \"ab abc\"], 20, 60, [5, 1]) DESC", self.aliases[0])],
             false => (0..keys).map(|_| self.order_key()).collect(),
         };
         let (top, page) = self.bounds();
-        let distinct = if self.chance.once_in(6) { "DISTINCT " } else { "" };
-        let what = self.what();
-        format!("SELECT {distinct}{top}{what} {}{} ORDER BY {}{page}", rest.from, rest.filter, keys.join(", "))
+        let distinct = if self.choices.once_in(6) { "DISTINCT " } else { "" };
+        let selected = self.select_list();
+        format!("SELECT {distinct}{top}{selected} {}{} ORDER BY {}{page}", tail.from, tail.filter, keys.join(", "))
     }
 
     fn order_key(&mut self) -> String {
         let alias = self.aliases[0].clone();
-        let path = self.chance.pick(ORDERS);
-        let direction = self.chance.pick(&["", " ASC", " DESC"]);
+        let path = self.choices.pick(ORDERS);
+        let direction = self.choices.pick(&["", " ASC", " DESC"]);
         format!("{alias}{path}{direction}")
     }
 
-    fn groups(&mut self, rest: &QueryTail) -> String {
-        let aggregates: Vec<String> = (0..1 + self.chance.below(2)).map(|_| self.aggregate()).collect();
-        if self.chance.once_in(2) {
-            return format!("SELECT VALUE {} {}{}", aggregates[0], rest.from, rest.filter);
+    fn groups(&mut self, tail: &QueryTail) -> String {
+        let aggregates: Vec<String> = (0..1 + self.choices.below(2)).map(|_| self.aggregate()).collect();
+        if self.choices.once_in(2) {
+            return format!("SELECT VALUE {} {}{}", aggregates[0], tail.from, tail.filter);
         }
-        let mut keys: Vec<String> = (0..1 + self.chance.below(2)).map(|_| self.group_key()).collect();
+        let mut keys: Vec<String> = (0..1 + self.choices.below(2)).map(|_| self.group_key()).collect();
         keys.dedup();
         let (top, page) = self.bounds();
         let named = keys.iter().enumerate().map(|(at, key)| format!("{key} AS k{at}"));
         let added = aggregates.iter().enumerate().map(|(at, sum)| format!("{sum} AS g{at}"));
-        let what = named.chain(added).collect::<Vec<_>>().join(", ");
-        format!("SELECT {top}{what} {}{} GROUP BY {}{page}", rest.from, rest.filter, keys.join(", "))
+        let selected = named.chain(added).collect::<Vec<_>>().join(", ");
+        format!("SELECT {top}{selected} {}{} GROUP BY {}{page}", tail.from, tail.filter, keys.join(", "))
     }
 
     fn group_key(&mut self) -> String {
-        let alias = self.aliases[self.chance.below(self.aliases.len())].clone();
-        alias + self.chance.pick(&[".a", ".b", ".n", ".s", ".o", ".t"])
+        let alias = self.aliases[self.choices.below(self.aliases.len())].clone();
+        alias + self.choices.pick(&[".a", ".b", ".n", ".s", ".o", ".t"])
     }
 
     fn aggregate(&mut self) -> String {
-        let function = self.chance.pick(&["COUNT", "SUM", "MIN", "MAX", "AVG", "MAKELIST", "MAKESET"]);
-        match self.chance.below(3) {
-            0 => match self.chance.below(5) {
+        let function = self.choices.pick(&["COUNT", "SUM", "MIN", "MAX", "AVG", "MAKELIST", "MAKESET"]);
+        match self.choices.below(3) {
+            0 => match self.choices.below(5) {
                 4 => format!("COUNTIF({})", self.filter(0)),
                 0 => format!("SUM(_FullTextWordCount({}.s))", self.aliases[0]),
                 1 => format!("COUNTIF({})", self.full_text()),
@@ -153,16 +153,16 @@ impl Writer<'_, '_> {
 
     /// `TOP`, or `OFFSET … LIMIT …`, or neither.
     fn bounds(&mut self) -> (String, String) {
-        let number = |chance: &mut Choices<'_>| chance.pick(&["0", "1", "2", "3", "5", "12"]);
-        match self.chance.below(6) {
-            0 => (format!("TOP {} ", number(self.chance)), String::new()),
-            1 => (String::new(), format!(" OFFSET {} LIMIT {}", number(self.chance), number(self.chance))),
+        let number = |choices: &mut Choices<'_>| choices.pick(&["0", "1", "2", "3", "5", "12"]);
+        match self.choices.below(6) {
+            0 => (format!("TOP {} ", number(self.choices)), String::new()),
+            1 => (String::new(), format!(" OFFSET {} LIMIT {}", number(self.choices), number(self.choices))),
             _ => (String::new(), String::new()),
         }
     }
 
-    fn what(&mut self) -> String {
-        match self.chance.below(8) {
+    fn select_list(&mut self) -> String {
+        match self.choices.below(8) {
             0 if self.aliases.len() == 1 => "*".to_owned(),
             1 => format!("VALUE {}", self.path()),
             2 => format!("VALUE {{\"x\": {}, \"y\": [{}, {}]}}", self.path(), self.path(), self.literal()),

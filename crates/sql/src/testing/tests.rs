@@ -6,7 +6,7 @@ use pleiad_model::{Value, json};
 use super::*;
 use crate::check;
 use crate::compile::{Bind, compile};
-use crate::index_predicate::condition;
+use crate::index_predicate::index_predicate;
 
 #[test]
 fn an_index_misses_nothing() {
@@ -17,18 +17,18 @@ fn an_index_misses_nothing() {
 
 /// A fuzzer's bytes may end anywhere.
 #[test]
-fn short_inputs_make_cases_too() {
+fn short_byte_inputs_make_cases() {
     for length in 0..200usize {
         let bytes: Vec<u8> = (0..length).map(|at| (at * 151 + length * 29) as u8).collect();
         exam::an_index_misses_nothing(&mut Choices::of_bytes(&bytes));
-        exam::pages_are_the_whole(&mut Choices::of_bytes(&bytes));
+        exam::pages_equal_a_single_pass(&mut Choices::of_bytes(&bytes));
     }
 }
 
 #[test]
-fn pages_are_the_whole() {
+fn pages_equal_a_single_pass() {
     for seed in 0..8_000 {
-        exam::pages_are_the_whole(&mut Choices::of_seed(seed));
+        exam::pages_equal_a_single_pass(&mut Choices::of_seed(seed));
     }
 }
 
@@ -36,11 +36,11 @@ fn pages_are_the_whole() {
 #[test]
 fn any_text_is_a_query_or_an_error() {
     for seed in 0..4_000 {
-        let chance = &mut Choices::of_seed(seed);
-        let text: Vec<char> = query(chance, &[]).text.chars().take(2_000).collect();
-        let from = chance.below(256) * text.len() / 256;
-        let to = (from + chance.below(12)).min(text.len());
-        let piece = &text[if chance.once_in(2) { from..to } else { from..from }];
+        let choices = &mut Choices::of_seed(seed);
+        let text: Vec<char> = query(choices, &[]).text.chars().take(2_000).collect();
+        let from = choices.below(256) * text.len() / 256;
+        let to = (from + choices.below(12)).min(text.len());
+        let piece = &text[if choices.once_in(2) { from..to } else { from..from }];
         let broken: String =
             text[..from].iter().chain(piece).chain(&text[if piece.is_empty() { to } else { from }..]).collect();
         exam::any_text_is_a_query_or_an_error(&broken);
@@ -49,11 +49,11 @@ fn any_text_is_a_query_or_an_error() {
 
 /// The exam is only meaningful if most generated texts are queries and many of them can use an index.
 #[test]
-fn generated_queries_are_queries() {
-    let (mut read, mut conditions) = (0, 0);
+fn most_generated_texts_are_queries() {
+    let (mut read, mut predicates) = (0, 0);
     for seed in 0..1_000 {
-        let asked = query(&mut Choices::of_seed(seed), &[]);
-        let parameters = asked.parameters();
+        let test_query = query(&mut Choices::of_seed(seed), &[]);
+        let parameters = test_query.parameters();
         let bind = Bind {
             parameters: &parameters,
             geospatial: Geospatial::Geography,
@@ -61,33 +61,35 @@ fn generated_queries_are_queries() {
             full_text: None,
             started_ms: Some(0),
         };
-        let Ok(select) = check::read(&asked.text) else { continue };
-        let Ok(block) = compile(&select, &asked.text, bind) else { continue };
+        let Ok(select) = check::parse_and_check(&test_query.text) else { continue };
+        let Ok(block) = compile(&select, &test_query.text, bind) else { continue };
         read += 1;
-        conditions += usize::from(condition(&block).is_some());
+        predicates += usize::from(index_predicate(&block).is_some());
     }
     assert!(read > 850, "{read} of 1000 are queries");
-    assert!(conditions > 350, "{conditions} of 1000 could use an index");
+    assert!(predicates > 350, "{predicates} of 1000 could use an index");
     assert!(matches!(policy(&mut Choices::of_seed(0)), Value::Object(_)));
 }
 
 #[test]
-fn a_look_finds_what_a_parser_finds() {
+fn lazy_json_agrees_with_the_parser() {
     for seed in 0..3_000 {
-        let chance = &mut Choices::of_seed(seed);
-        let text = json::to_string(&document(chance).into()).into_bytes();
-        exam::a_look_finds_what_a_parser_finds(&text);
+        let choices = &mut Choices::of_seed(seed);
+        let text = json::to_string(&document(choices).into()).into_bytes();
+        exam::lazy_json_agrees_with_the_parser(&text);
         let mut broken = text.clone();
-        let at = chance.below(256) * broken.len() / 256;
-        broken
-            .splice(at..(at + chance.below(3)).min(text.len()), [*chance.pick(&[&b'"', &b'{', &b'\\', &b']', &0xFF])]);
-        exam::a_look_finds_what_a_parser_finds(&broken);
+        let at = choices.below(256) * broken.len() / 256;
+        broken.splice(
+            at..(at + choices.below(3)).min(text.len()),
+            [*choices.pick(&[&b'"', &b'{', &b'\\', &b']', &0xFF])],
+        );
+        exam::lazy_json_agrees_with_the_parser(&broken);
     }
 }
 
 #[test]
-fn a_search_finds_what_is_near() {
+fn spatial_search_finds_near_shapes() {
     for seed in 0..20_000 {
-        exam::a_search_finds_what_is_near(&mut Choices::of_seed(seed));
+        exam::spatial_search_finds_near_shapes(&mut Choices::of_seed(seed));
     }
 }

@@ -3,26 +3,26 @@ use proptest::prelude::*;
 use super::*;
 
 fn words(text: &str) -> String {
-    let words = Analyzer::new(Language::ENGLISH).words(text);
-    words.iter().map(|(place, word)| format!("{word} {place}")).collect::<Vec<_>>().join(", ")
+    let words = Analyzer::new(Language::ENGLISH).analyze(text);
+    words.iter().map(|(position, word)| format!("{word} {position}")).collect::<Vec<_>>().join(", ")
 }
 
 #[test]
-fn stems_in_lower_case_with_their_places() {
+fn words_are_lower_case_stems_with_positions() {
     assert_eq!(words("The Runners were running!"), "runner 1, were 2, run 3");
     assert_eq!(words("The king of rock"), "king 1, rock 3");
     assert_eq!(words("e-mail: can't, 3.14 café_au"), "e 0, mail 1, can't 2, 3.14 3, café_au 4");
     assert_eq!(words(" \u{0}…!? the of"), "");
 }
 
-fn named(tag: &str) -> Analyzer {
+fn analyzer_for(tag: &str) -> Analyzer {
     Analyzer::new(Language::ALL.into_iter().find(|language| language.as_str() == tag).unwrap())
 }
 
 #[test]
-fn every_language_has_its_stems_and_only_english_drops_words() {
+fn every_language_is_stemmed_and_only_english_has_stop_words() {
     let of = |tag: &str, text: &str| {
-        let words = named(tag).words(text);
+        let words = analyzer_for(tag).analyze(text);
         words.iter().map(|(_, word)| word.to_owned()).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(of("de-DE", "die Häuser in the"), "die haus in the");
@@ -33,16 +33,16 @@ fn every_language_has_its_stems_and_only_english_drops_words() {
 }
 
 #[test]
-fn counted() {
-    let words = Analyzer::new(Language::ENGLISH).words("Run, runs and a dog: RUNNING");
-    assert_eq!(words.counted(), [("dog", 1), ("run", 3)]);
+fn words_are_counted() {
+    let words = Analyzer::new(Language::ENGLISH).analyze("Run, runs and a dog: RUNNING");
+    assert_eq!(words.word_counts(), [("dog", 1), ("run", 3)]);
     assert_eq!((words.len(), words.at(0), words.at(2)), (4, Some("run"), None));
 }
 
 #[test]
-fn long_words_are_cut_between_letters() {
+fn long_words_are_truncated_at_character_boundaries() {
     let long = "ß".repeat(400);
-    let words = Analyzer::new(Language::ENGLISH).words(&long);
+    let words = Analyzer::new(Language::ENGLISH).analyze(&long);
     assert_eq!(words.iter().map(|(_, word)| word.len()).collect::<Vec<_>>(), [254]);
 }
 
@@ -51,13 +51,13 @@ proptest! {
 
     /// Stemmers slice strings: no text may make one panic, in any language.
     #[test]
-    fn any_text_has_words(text in ".{0,40}", letters in "[a-zàâäçéèêëîïôöùûüñõãß' ]{0,40}", language in 0usize..7) {
+    fn any_text_is_analyzed(text in ".{0,40}", letters in "[a-zàâäçéèêëîïôöùûüñõãß' ]{0,40}", language in 0usize..7) {
         let analyzer = Analyzer::new(Language::ALL[language]);
         for text in [text, letters] {
-            let words = analyzer.words(&text);
-            prop_assert_eq!(words.len(), analyzer.count(&text));
+            let words = analyzer.analyze(&text);
+            prop_assert_eq!(words.len(), analyzer.count_words(&text));
             prop_assert!(words.iter().all(|(_, word)| !word.is_empty() && !word.contains('\0')));
-            prop_assert_eq!(words.counted().iter().map(|(_, count)| *count as usize).sum::<usize>(), words.len());
+            prop_assert_eq!(words.word_counts().iter().map(|(_, count)| *count as usize).sum::<usize>(), words.len());
         }
     }
 }

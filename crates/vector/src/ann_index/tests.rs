@@ -41,16 +41,16 @@ impl Points {
 fn nearest(points: &[(u64, Vec<f32>)], to: &[f32], function: DistanceFunction, count: usize) -> HashSet<u64> {
     let mut all: Vec<(f64, u64)> =
         points.iter().filter_map(|(docnum, point)| Some((distance::distance(function, point, to)?, *docnum))).collect();
-    all.sort_by(|a, b| distance::nearer(function, a.0, b.0));
+    all.sort_by(|a, b| distance::compare_nearness(function, a.0, b.0));
     all.into_iter().take(count).map(|(_, docnum)| docnum).collect()
 }
 
-fn recall(sketch: &AnnIndex, points: &[(u64, Vec<f32>)], source: &mut Points, function: DistanceFunction) -> f64 {
+fn recall(index: &AnnIndex, points: &[(u64, Vec<f32>)], source: &mut Points, function: DistanceFunction) -> f64 {
     let (mut found, queries) = (0, 50);
     for _ in 0..queries {
         let to = source.point();
         let want = nearest(points, &to, function, 10);
-        let got = sketch.search(&to, 100);
+        let got = index.search(&to, 100);
         assert!(got.iter().all(|docnum| points.iter().any(|(known, _)| known == docnum)));
         assert_eq!(got.iter().collect::<HashSet<_>>().len(), got.len(), "an item is returned twice");
         found += got.iter().filter(|docnum| want.contains(docnum)).count();
@@ -59,9 +59,9 @@ fn recall(sketch: &AnnIndex, points: &[(u64, Vec<f32>)], source: &mut Points, fu
 }
 
 fn built(list: Option<usize>, function: DistanceFunction, points: &[(u64, Vec<f32>)]) -> AnnIndex {
-    let mut sketch = AnnIndex::new(AnnConfig { dimensions: points[0].1.len(), function, list });
-    points.iter().for_each(|(docnum, point)| sketch.put(*docnum, point));
-    sketch
+    let mut index = AnnIndex::new(AnnConfig { dimensions: points[0].1.len(), function, search_list_size: list });
+    points.iter().for_each(|(docnum, point)| index.put(*docnum, point));
+    index
 }
 
 fn points(source: &mut Points, count: u64) -> Vec<(u64, Vec<f32>)> {
@@ -69,111 +69,112 @@ fn points(source: &mut Points, count: u64) -> Vec<(u64, Vec<f32>)> {
 }
 
 #[test]
-fn nearly_all_of_the_nearest_are_found() {
+fn searches_find_nearly_all_nearest_neighbours() {
     for function in [Cosine, DotProduct, Euclidean] {
         for list in [None, Some(100)] {
             let mut source = Points::new(7, 40, 48);
             let points = points(&mut source, 3_000);
-            let sketch = built(list, function, &points);
-            let recall = recall(&sketch, &points, &mut source, function);
+            let index = built(list, function, &points);
+            let recall = recall(&index, &points, &mut source, function);
             assert!(recall > 0.97, "{function:?} {list:?}: {recall}");
         }
     }
 }
 
 #[test]
-fn what_is_removed_or_moved_is_found_no_more_where_it_was() {
+fn removed_and_replaced_vectors_are_not_found() {
     let mut source = Points::new(11, 20, 32);
     let mut points = points(&mut source, 2_500);
-    let mut sketch = built(Some(100), Euclidean, &points);
-    let gone: Vec<u64> = points.iter().map(|(docnum, _)| *docnum).filter(|docnum| docnum % 3 == 0).collect();
-    gone.iter().for_each(|docnum| sketch.remove(*docnum));
+    let mut index = built(Some(100), Euclidean, &points);
+    let removed: Vec<u64> = points.iter().map(|(docnum, _)| *docnum).filter(|docnum| docnum % 3 == 0).collect();
+    removed.iter().for_each(|docnum| index.remove(*docnum));
     points.retain(|(docnum, _)| docnum % 3 != 0);
     for (docnum, point) in points.iter_mut().filter(|(docnum, _)| docnum % 7 == 0) {
         *point = source.point();
-        sketch.put(*docnum, point);
+        index.put(*docnum, point);
     }
-    assert!(sketch.len() == points.len() && sketch.is_worn());
-    assert!(recall(&sketch, &points, &mut source, Euclidean) > 0.95);
-    let renewed = sketch.renewed();
-    assert!(renewed.len() == points.len() && !renewed.is_worn());
-    let recall = recall(&renewed, &points, &mut source, Euclidean);
+    assert!(index.len() == points.len() && index.needs_rebuild());
+    assert!(recall(&index, &points, &mut source, Euclidean) > 0.95);
+    let rebuilt = index.rebuilt();
+    assert!(rebuilt.len() == points.len() && !rebuilt.needs_rebuild());
+    let recall = recall(&rebuilt, &points, &mut source, Euclidean);
     assert!(recall > 0.97, "{recall}");
 }
 
 #[test]
-fn rows_make_the_same_graph_again() {
+fn a_graph_is_restored_from_rows() {
     let mut source = Points::new(3, 20, 32);
     let mut points = points(&mut source, 2_000);
-    let mut sketch = built(Some(100), Cosine, &points);
+    let mut index = built(Some(100), Cosine, &points);
     let mut rows: HashMap<u64, Vec<u64>> = HashMap::new();
-    let write = |sketch: &mut AnnIndex, rows: &mut HashMap<u64, Vec<u64>>| {
-        for (docnum, neighbours) in sketch.take_changed() {
+    let write = |index: &mut AnnIndex, rows: &mut HashMap<u64, Vec<u64>>| {
+        for (docnum, neighbours) in index.take_changed() {
             match neighbours {
                 Some(neighbours) => rows.insert(docnum, neighbours),
                 None => rows.remove(&docnum),
             };
         }
     };
-    write(&mut sketch, &mut rows);
+    write(&mut index, &mut rows);
     assert_eq!(rows.len(), 2_000);
-    sketch.remove(5);
+    index.remove(5);
     points.retain(|(docnum, _)| *docnum != 5);
-    write(&mut sketch, &mut rows);
-    assert!(sketch.changed() == 0 && !rows.contains_key(&5));
+    write(&mut index, &mut rows);
+    assert!(index.changed_count() == 0 && !rows.contains_key(&5));
 
-    let mut again = AnnIndex::new(AnnConfig { dimensions: 32, function: Cosine, list: Some(100) });
-    points.iter().for_each(|(docnum, point)| again.restore(*docnum, point));
-    again.restore(9_999, &points[0].1);
-    rows.iter().for_each(|(docnum, neighbours)| again.relink(*docnum, neighbours.iter().copied()));
-    again.restored();
-    assert_eq!(again.unlinked(), [9_999]);
-    again.remove(9_999);
-    assert!(recall(&again, &points, &mut source, Cosine) > 0.97);
+    let mut restored = AnnIndex::new(AnnConfig { dimensions: 32, function: Cosine, search_list_size: Some(100) });
+    points.iter().for_each(|(docnum, point)| restored.restore(*docnum, point));
+    restored.restore(9_999, &points[0].1);
+    rows.iter().for_each(|(docnum, neighbours)| restored.restore_neighbours(*docnum, neighbours.iter().copied()));
+    restored.finish_restore();
+    assert_eq!(restored.unlinked(), [9_999]);
+    restored.remove(9_999);
+    assert!(recall(&restored, &points, &mut source, Cosine) > 0.97);
 
     // Lists that are newer than the others refer to items without a list.
-    let mut half = AnnIndex::new(AnnConfig { dimensions: 32, function: Cosine, list: Some(100) });
-    points.iter().for_each(|(docnum, point)| half.restore(*docnum, point));
-    let early = rows.iter().filter(|(docnum, _)| *docnum % 2 == 0);
-    early.for_each(|(docnum, neighbours)| half.relink(*docnum, neighbours.iter().copied()));
-    half.restored();
-    let unlinked = half.unlinked();
+    let mut partly_restored =
+        AnnIndex::new(AnnConfig { dimensions: 32, function: Cosine, search_list_size: Some(100) });
+    points.iter().for_each(|(docnum, point)| partly_restored.restore(*docnum, point));
+    let even_rows = rows.iter().filter(|(docnum, _)| *docnum % 2 == 0);
+    even_rows.for_each(|(docnum, neighbours)| partly_restored.restore_neighbours(*docnum, neighbours.iter().copied()));
+    partly_restored.finish_restore();
+    let unlinked = partly_restored.unlinked();
     assert!(unlinked.len() >= points.len() / 2);
-    unlinked.into_iter().for_each(|docnum| half.link_again(docnum));
-    assert!(half.unlinked().is_empty() && half.len() == points.len());
-    assert!(recall(&half, &points, &mut source, Cosine) > 0.97);
+    unlinked.into_iter().for_each(|docnum| partly_restored.reinsert(docnum));
+    assert!(partly_restored.unlinked().is_empty() && partly_restored.len() == points.len());
+    assert!(recall(&partly_restored, &points, &mut source, Cosine) > 0.97);
 }
 
 /// The neighbours of a node in a large cluster are all inside it, so no edge leads in from outside.
 #[test]
-fn walks_begin_near_every_item_also_in_clusters_without_a_way_in() {
+fn every_node_is_near_an_entry_even_in_isolated_clusters() {
     let mut source = Points::new(11, 40, 64);
     let points = points(&mut source, 40 * 60);
-    let mut sketch = built(Some(100), Cosine, &points);
-    let mut again = AnnIndex::new(AnnConfig { dimensions: 64, function: Cosine, list: Some(100) });
-    points.iter().for_each(|(docnum, point)| again.restore(*docnum, point));
-    for (docnum, neighbours) in sketch.take_changed() {
-        again.relink(docnum, neighbours.into_iter().flatten());
+    let mut index = built(Some(100), Cosine, &points);
+    let mut restored = AnnIndex::new(AnnConfig { dimensions: 64, function: Cosine, search_list_size: Some(100) });
+    points.iter().for_each(|(docnum, point)| restored.restore(*docnum, point));
+    for (docnum, neighbours) in index.take_changed() {
+        restored.restore_neighbours(docnum, neighbours.into_iter().flatten());
     }
-    again.restored();
-    for sketch in [&sketch, &again] {
-        assert!(recall(sketch, &points, &mut source, Cosine) > 0.97);
+    restored.finish_restore();
+    for index in [&index, &restored] {
+        assert!(recall(index, &points, &mut source, Cosine) > 0.97);
     }
-    let places = 0..u32::try_from(points.len()).unwrap();
-    assert!(places.clone().all(|at| again.graph.is_covered(at)));
-    assert!(places.filter(|at| again.graph.is_entry(*at)).count() < points.len() / 8, "few nodes are entries");
+    let slots = 0..u32::try_from(points.len()).unwrap();
+    assert!(slots.clone().all(|at| restored.graph.is_covered(at)));
+    assert!(slots.filter(|at| restored.graph.is_entry(*at)).count() < points.len() / 8, "few nodes are entries");
 }
 
 #[test]
-fn small_ones_are_whole() {
-    let mut sketch = AnnIndex::new(AnnConfig { dimensions: 2, function: Euclidean, list: Some(50) });
-    assert!(sketch.search(&[1.0, 1.0], 10).is_empty());
-    sketch.put(4, &[1.0, 1.0]);
-    sketch.put(4, &[2.0, 2.0]);
-    sketch.put(5, &[0.0, 0.0]);
-    assert_eq!(sketch.search(&[0.5, 0.0], 10), [5, 4]);
-    sketch.remove(5);
-    sketch.remove(5);
-    assert_eq!(sketch.search(&[0.5, 0.0], 10), [4]);
-    assert!(sketch.len() == 1 && !sketch.is_empty() && sketch.contains(4) && sketch.bytes() > 0);
+fn small_indexes_return_every_item() {
+    let mut index = AnnIndex::new(AnnConfig { dimensions: 2, function: Euclidean, search_list_size: Some(50) });
+    assert!(index.search(&[1.0, 1.0], 10).is_empty());
+    index.put(4, &[1.0, 1.0]);
+    index.put(4, &[2.0, 2.0]);
+    index.put(5, &[0.0, 0.0]);
+    assert_eq!(index.search(&[0.5, 0.0], 10), [5, 4]);
+    index.remove(5);
+    index.remove(5);
+    assert_eq!(index.search(&[0.5, 0.0], 10), [4]);
+    assert!(index.len() == 1 && !index.is_empty() && index.contains(4) && index.bytes() > 0);
 }

@@ -11,7 +11,7 @@ fn check(function: DistanceFunction, left: &[f32], right: &[f32], want: Option<f
 }
 
 #[test]
-fn small_ones_by_hand() {
+fn small_vectors_by_hand() {
     check(Cosine, &[1.0, 0.0], &[0.0, 2.0], Some(0.0));
     check(Cosine, &[1.0, 2.0, 2.0], &[2.0, 4.0, 4.0], Some(1.0));
     check(Cosine, &[1.0, 0.0], &[-3.0, 0.0], Some(-1.0));
@@ -21,7 +21,7 @@ fn small_ones_by_hand() {
 }
 
 #[test]
-fn some_have_no_distance() {
+fn some_pairs_have_no_distance() {
     check(Cosine, &[0.0, 0.0], &[1.0, 1.0], None);
     check(Cosine, &[], &[], None);
     for function in [Cosine, DotProduct, Euclidean] {
@@ -31,9 +31,9 @@ fn some_have_no_distance() {
 
 #[test]
 fn the_nearest_comes_first() {
-    assert_eq!(nearer(Cosine, 0.9, 0.1), Ordering::Less);
-    assert_eq!(nearer(DotProduct, -3.0, 3.0), Ordering::Greater);
-    assert_eq!(nearer(Euclidean, 0.1, 0.9), Ordering::Less);
+    assert_eq!(compare_nearness(Cosine, 0.9, 0.1), Ordering::Less);
+    assert_eq!(compare_nearness(DotProduct, -3.0, 3.0), Ordering::Greater);
+    assert_eq!(compare_nearness(Euclidean, 0.1, 0.9), Ordering::Less);
 }
 
 fn pair() -> impl Strategy<Value = (Vec<f32>, Vec<f32>)> {
@@ -45,7 +45,7 @@ fn pair() -> impl Strategy<Value = (Vec<f32>, Vec<f32>)> {
 
 proptest! {
     #[test]
-    fn lanes_change_nothing_that_matters((left, right) in pair()) {
+    fn lane_sums_match_a_sequential_sum((left, right) in pair()) {
         let both = || left.iter().zip(&right).map(|(a, b)| (f64::from(*a), f64::from(*b)));
         let dot: f64 = both().map(|(a, b)| a * b).sum();
         let apart: f64 = both().map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt();

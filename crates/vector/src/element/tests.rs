@@ -33,7 +33,7 @@ fn arrays_of_numbers_that_fit_are_vectors() {
 }
 
 #[test]
-fn bytes_are_as_drawn() {
+fn bytes_match_the_documented_layout() {
     assert_eq!(encode(&[1.0, -2.0], Float16), [0x00, 0x3c, 0x00, 0xc0]);
     assert_eq!(encode(&[1.0], Float32), [0x00, 0x00, 0x80, 0x3f]);
     assert_eq!(encode(&[-1.0, 127.0], Int8), [0xff, 0x7f]);
@@ -41,7 +41,7 @@ fn bytes_are_as_drawn() {
 }
 
 #[test]
-fn bytes_of_another_length_are_no_vector() {
+fn bytes_of_another_length_are_not_a_vector() {
     let mut out = vec![7.0];
     assert!(!decode(&[1, 2, 3], Float32, 1, &mut out));
     assert!(!decode(&[0; 8], Float32, 1, &mut out));
@@ -49,7 +49,7 @@ fn bytes_of_another_length_are_no_vector() {
 }
 
 #[test]
-fn halves_are_exact_where_they_exist_and_rounded_elsewhere() {
+fn float16_is_exact_where_representable_and_rounded_elsewhere() {
     for bits in (0..0x7C00u16).chain(0x8000..0xFC00) {
         assert_eq!(half::from_f32(half::to_f32(bits)), bits, "{bits:04x}");
     }
@@ -60,7 +60,7 @@ fn halves_are_exact_where_they_exist_and_rounded_elsewhere() {
 
 proptest! {
     #[test]
-    fn a_half_is_the_nearest(number in -70_000f32..70_000f32) {
+    fn float16_rounds_to_the_nearest(number in -70_000f32..70_000f32) {
         let bits = half::from_f32(number);
         prop_assume!(bits & 0x7C00 != 0x7C00);
         let near = (half::to_f32(bits) - number).abs();
@@ -70,7 +70,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_is_read_back(
+    fn encoding_round_trips(
         numbers in proptest::collection::vec(prop_oneof![-128f64..256.0, -1e38f64..1e38, (-128i32..256).prop_map(f64::from)], 0..20),
         data_type in prop_oneof![Just(Float32), Just(Float16), Just(Int8), Just(Uint8)],
     ) {

@@ -6,7 +6,7 @@ use super::*;
 use DistanceFunction::{Cosine, Euclidean};
 
 #[test]
-fn ties_go_the_way_of_the_distances() {
+fn ties_follow_the_direction_of_the_distances() {
     let (a, b) = (Neighbor { distance: 1.0, docnum: 1 }, Neighbor { distance: 1.0, docnum: 2 });
     assert_eq!(a.order(&b, Euclidean), Ordering::Less);
     assert_eq!(a.order(&b, Cosine), Ordering::Greater);
@@ -14,21 +14,21 @@ fn ties_go_the_way_of_the_distances() {
 
 proptest! {
     #[test]
-    fn a_ranking_is_a_sort(
+    fn batches_equal_a_full_sort(
         distances in proptest::collection::vec(0u8..9, 0..60),
         counts in proptest::collection::vec(0usize..20, 0..20),
         function in prop_oneof![Just(Cosine), Just(Euclidean)],
     ) {
-        let nears: Vec<Neighbor> =
+        let neighbors: Vec<Neighbor> =
             (1..).zip(&distances).map(|(docnum, d)| Neighbor { distance: f64::from(*d), docnum }).collect();
-        let mut sorted = nears.clone();
+        let mut sorted = neighbors.clone();
         sorted.sort_by(|a, b| a.order(b, function));
-        let mut ranking = NeighborList::new(nears, function);
-        let mut given = Vec::new();
+        let mut list = NeighborList::new(neighbors, function);
+        let mut returned = Vec::new();
         for count in counts.into_iter().chain([usize::MAX]) {
-            given.extend_from_slice(ranking.next(count));
+            returned.extend_from_slice(list.next(count));
         }
-        prop_assert_eq!(given, sorted);
-        prop_assert!(ranking.next(5).is_empty());
+        prop_assert_eq!(returned, sorted);
+        prop_assert!(list.next(5).is_empty());
     }
 }

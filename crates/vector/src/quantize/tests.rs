@@ -6,7 +6,7 @@ use super::*;
 use DistanceFunction::{Cosine, DotProduct, Euclidean};
 
 #[test]
-fn codes_are_as_drawn() {
+fn codes_match_the_documented_example() {
     let codes = QuantizedVectors::new(3, Euclidean);
     let code = codes.encode(&[0.5, -1.0, 0.25]);
     assert_eq!(code.code, [64, -127, 32]);
@@ -20,7 +20,7 @@ fn vectors() -> impl Strategy<Value = Vec<Vec<f32>>> {
 
 proptest! {
     #[test]
-    fn estimates_are_near(vectors in vectors()) {
+    fn estimates_are_close_to_exact_distances(vectors in vectors()) {
         for function in [Cosine, DotProduct, Euclidean] {
             let mut codes = QuantizedVectors::new(24, function);
             for (at, vector) in (0u32..).zip(&vectors) {
@@ -36,8 +36,8 @@ proptest! {
                     Euclidean => (a + b - 2.0 * dot, a + b),
                     Cosine => (2.0 - 2.0 * dot / (a * b).sqrt(), 2.0),
                 };
-                prop_assert!((codes.away(at, &to) - want).abs() < 0.03 * size, "{function:?}");
-                prop_assert!((codes.apart(at, 0) - codes.apart_from(at, &to)).abs() < 1e-3 * (a + b));
+                prop_assert!((codes.distance_to(at, &to) - want).abs() < 0.03 * size, "{function:?}");
+                prop_assert!((codes.distance_between(at, 0) - codes.graph_distance_to(at, &to)).abs() < 1e-3 * (a + b));
             }
         }
     }

@@ -72,7 +72,7 @@ impl Case {
             add_bounding_box(&mut policy);
         }
         let excludes = chance.once_in(3);
-        let mut items = chance.some(0, 40, |chance| {
+        let mut items = chance.list(0, 40, |chance| {
             let indexed = if excludes && chance.once_in(8) { Some(false) } else { None };
             (random_item(chance, keys), indexed)
         });
@@ -349,7 +349,8 @@ impl QueryWorld {
             full_text: None,
             started_ms: Some(0),
         };
-        let pruning::PrunedKeys::Keys(named) = pruning::route(&check::read(&asked.text).unwrap(), bind, definition)
+        let pruning::PrunedKeys::Keys(named) =
+            pruning::prune(&check::parse_and_check(&asked.text).unwrap(), bind, definition)
         else {
             return self.documents_in(keys);
         };

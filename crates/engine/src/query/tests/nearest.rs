@@ -123,7 +123,7 @@ impl World {
         };
         let wanted = self.items.values().filter(|item| item.get("n").and_then(Value::as_i64) >= Some(least));
         let mut distances: Vec<f64> = wanted.filter_map(distance).collect();
-        distances.sort_by(|a, b| distance::nearer(self.case.function, *a, *b));
+        distances.sort_by(|a, b| distance::compare_nearness(self.case.function, *a, *b));
         distances
     }
 

@@ -32,11 +32,11 @@ fn languages_have_rows_of_their_own() {
 proptest! {
     #[test]
     fn a_word_is_found_in_its_range_and_in_no_other(text in "[a-c]{1,3}( [a-c]{1,3}){0,5}", other in "[a-c]{1,4}") {
-        let words = Analyzer::new(Language::ENGLISH).words(&text);
+        let words = Analyzer::new(Language::ENGLISH).analyze(&text);
         let rows = rows(&json::to_string(&pleiad_model::Object::new().with("t", text.as_str()).into()));
         let range = word_range(&other);
         let found = rows.iter().filter(|row| **row >= range.from && **row < range.to).count();
-        prop_assert_eq!(found, usize::from(words.counted().iter().any(|(word, _)| *word == other)));
+        prop_assert_eq!(found, usize::from(words.word_counts().iter().any(|(word, _)| *word == other)));
         let lengths: Vec<_> = rows.iter().filter_map(|row| decode_length(row)).collect();
         prop_assert_eq!(lengths, [words.len() as u32]);
     }

@@ -28,7 +28,7 @@ fn run(text: &str) -> Result<String> {
     let parameters = Parameters::from_value(Some(&json::parse(br#"[{"name": "@v", "value": [4, 0]}]"#)?))?;
     let (geospatial, embeddings) = (Geospatial::Geography, definition.vector_embeddings.as_slice());
     let block = compile(
-        &check::read(text)?,
+        &check::parse_and_check(text)?,
         text,
         Bind { parameters: &parameters, geospatial, embeddings, full_text: None, started_ms: None },
     )?;
@@ -38,16 +38,16 @@ fn run(text: &str) -> Result<String> {
         started_ms: 0,
         geospatial,
         user_functions: None,
-        room: MemoryBudget::new(1 << 20),
-        watch: None,
+        memory: MemoryBudget::new(1 << 20),
+        interrupt: None,
     };
     let size = PageSize { rows: 100, bytes: 1 << 20 };
-    let mut pass = RowPipeline::new(&block, cx, PageStart::beginning(block.offset, block.take), size);
+    let mut pipeline = RowPipeline::new(&block, cx, PageStart::beginning(block.offset, block.take), size);
     for (docnum, item) in (0..).zip(json::parse(ITEMS.as_bytes())?.as_array().unwrap_or_default()) {
-        pass.item(docnum, SlotValue::Value(item))?;
+        pipeline.add_item(docnum, SlotValue::Value(item))?;
     }
     let mut rows = Vec::new();
-    pass.finish(None)?.rows.join(&mut rows);
+    pipeline.finish(None)?.rows.join(&mut rows);
     Ok(String::from_utf8_lossy(&rows).into_owned())
 }
 
@@ -63,7 +63,7 @@ fn check_error(text: &str, part: &str) {
 }
 
 #[test]
-fn the_policy_of_the_path_says_what_is_measured() {
+fn the_metric_comes_from_the_policy_of_the_path() {
     check("SELECT VALUE VectorDistance(c.near, @v) FROM c WHERE c.id = 'a'", "5");
     check("SELECT VALUE VectorDistance([4, 0], c.near) FROM c WHERE c.id = 'a'", "5");
     check("SELECT VALUE VectorDistance(c.o.dot, [3, 4]) FROM c WHERE c.id = 'a'", "11");
@@ -74,7 +74,7 @@ fn the_policy_of_the_path_says_what_is_measured() {
 }
 
 #[test]
-fn the_call_may_say_otherwise() {
+fn call_options_override_the_policy() {
     let euclidean = "{'distanceFunction': 'euclidean'}";
     check(&format!("SELECT VALUE VectorDistance(c.free, [4, 4], false, {euclidean}) FROM c WHERE c.id = 'a'"), "5");
     check(
@@ -88,7 +88,7 @@ fn the_call_may_say_otherwise() {
 }
 
 #[test]
-fn what_is_no_vector_of_that_kind_has_no_distance() {
+fn mismatched_vectors_have_no_distance() {
     check("SELECT VALUE c.id FROM c WHERE IS_DEFINED(VectorDistance(c.near, @v))", r#""a","b","e""#);
     check("SELECT VALUE c.id FROM c WHERE IS_DEFINED(VectorDistance(c.o.dot, [1, 1]))", r#""a","c""#);
     for wrong in ["[1, 2, 3]", "[[1, 2]]", "'x'", "undefined", "[1, 'x']", "c.nothing"] {
@@ -97,7 +97,7 @@ fn what_is_no_vector_of_that_kind_has_no_distance() {
 }
 
 #[test]
-fn the_nearest_come_first() {
+fn order_by_distance_returns_the_nearest_first() {
     check("SELECT VALUE c.id FROM c ORDER BY VectorDistance(c.near, [0, 0])", r#""b","e","a""#);
     check("SELECT TOP 1 VALUE c.id FROM c ORDER BY VectorDistance(c.o.dot, [1, 1])", r#""c""#);
     check("SELECT VALUE c.id FROM c ORDER BY VectorDistance(c.free, [1, 0])", r#""a","c""#);
@@ -107,7 +107,7 @@ fn the_nearest_come_first() {
 }
 
 #[test]
-fn options_have_limits_with_two_sides() {
+fn option_limits_are_exact() {
     let call = |options: &str| {
         format!("SELECT VALUE VectorDistance(c.near, [0, 1], false, {options}) FROM c WHERE c.id = 'b'")
     };

@@ -37,7 +37,7 @@ fn names() {
 }
 
 #[test]
-fn over_nothing() {
+fn over_no_values() {
     for (name, want) in [("COUNT", "0"), ("SUM", "0"), ("AVG", "undefined"), ("MIN", "undefined"), ("MAX", "undefined")]
     {
         check(name, "[]", want);
@@ -95,7 +95,7 @@ fn collections() {
 }
 
 #[test]
-fn collections_have_an_end() {
+fn collected_values_are_limited() {
     let text = Some(Value::from("x".repeat(HELD_BYTES_MAX / 4)));
     let mut list = aggregate(AggregateKind::MakeList, &[text.clone(), text.clone(), text.clone()]);
     let full = with_context(HELD_BYTES_MAX * 4, |cx| list.add(text.as_ref(), cx)).unwrap_err();
@@ -160,7 +160,7 @@ proptest! {
     }
 
     #[test]
-    fn total_order_is_one(a in any_value(), b in any_value(), c in any_value()) {
+    fn total_order_is_a_total_order(a in any_value(), b in any_value(), c in any_value()) {
         prop_assert_eq!(total_order(&a, &b), total_order(&b, &a).reverse());
         prop_assert!(total_order(&a, &a).is_eq());
         if total_order(&a, &b).is_le() && total_order(&b, &c).is_le() {

@@ -29,7 +29,7 @@ fn contains() {
 }
 
 #[test]
-fn phrases_have_a_hundred_words_and_no_more() {
+fn phrases_are_limited_to_a_hundred_words() {
     let phrase = |words: usize| format!("FullTextContains(c.t, '{}')", vec!["red"; words].join(" "));
     check(BIKE, &phrase(100), "false");
     let query = crate::parse(&format!("SELECT VALUE {} FROM c", phrase(101))).unwrap();
@@ -39,14 +39,14 @@ fn phrases_have_a_hundred_words_and_no_more() {
 }
 
 #[test]
-fn terms_that_are_computed() {
+fn computed_terms() {
     check(BIKE, "FullTextContains(c.t, c.word)", "true");
     check(BIKE, "FullTextContains(c.t, c.missing)", "");
     check(BIKE, "FullTextContains(c.t, c.n)", "");
 }
 
 #[test]
-fn terms_with_mistakes() {
+fn fuzzy_terms() {
     check(BIKE, "FullTextContains(c.t, {'term': 'bycicle', 'distance': 2})", "true");
     check(BIKE, "FullTextContains(c.t, {'term': 'bycicle', 'distance': 1})", "false");
     check(BIKE, "FullTextContainsAny(c.t, 'blue', {'term': 'rad', 'distance': 1})", "true");
@@ -58,7 +58,7 @@ fn terms_with_mistakes() {
 }
 
 #[test]
-fn what_is_no_text_contains_nothing() {
+fn non_string_values_are_undefined() {
     check(BIKE, "FullTextContains(c.n, '7')", "");
     check(BIKE, "FullTextContains(c.missing, 'red')", "");
     check(BIKE, "FullTextContains(c.t, 7)", "");
@@ -67,7 +67,7 @@ fn what_is_no_text_contains_nothing() {
 }
 
 #[test]
-fn what_query_plans_ask() {
+fn internal_functions_of_query_plans() {
     check(BIKE, "_FullTextWordCount(c.t)", "7");
     check(BIKE, "_FullTextWordCount(c.n)", "0");
     // Four texts with eight words on average; this one has seven, with "red" twice. One other text contains "red".

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use pleiad_model::{Number, Result, Value};
 
-use crate::expr::context::bytes;
+use crate::expr::context::memory_bytes;
 use crate::expr::{Context, Datum};
 
 static ABSENT: Datum<'static> = None;
@@ -71,14 +71,14 @@ pub fn size<'a>(size: Option<usize>) -> Result<Datum<'a>> {
 /// A copy of part of a string.
 pub fn slice<'a>(text: Option<&str>, cx: &Context<'_>) -> Result<Datum<'a>> {
     let Some(text) = text else { return Ok(None) };
-    cx.room.take(text.len())?;
+    cx.memory.reserve(text.len())?;
     Ok(Some(Cow::Owned(Value::from(text))))
 }
 
 /// A newly built string, no longer than the arguments; charged after it is built.
 pub fn text<'a>(text: Option<String>, cx: &Context<'_>) -> Result<Datum<'a>> {
     let Some(text) = text else { return Ok(None) };
-    cx.room.take(text.len())?;
+    cx.memory.reserve(text.len())?;
     Ok(Some(Cow::Owned(Value::String(text))))
 }
 
@@ -88,12 +88,12 @@ pub fn items<'a>(items: Vec<Value>) -> Result<Datum<'a>> {
 
 /// A copy for a result that is being built.
 pub fn copy(value: &Value, cx: &Context<'_>) -> Result<Value> {
-    cx.room.take(bytes(value))?;
+    cx.memory.reserve(memory_bytes(value))?;
     Ok(value.clone())
 }
 
 /// The string as an element of an array that is being built.
 pub fn string_item(text: &str, cx: &Context<'_>) -> Result<Value> {
-    cx.room.take(size_of::<Value>() + text.len())?;
+    cx.memory.reserve(size_of::<Value>() + text.len())?;
     Ok(Value::from(text))
 }

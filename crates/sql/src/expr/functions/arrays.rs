@@ -13,7 +13,7 @@ use super::arguments::{array, at, copy, flag, integer, items, or_default, real, 
 use super::sets::Members;
 use crate::expr::aggregate::Sum;
 use crate::expr::compare::{by_name, same, total_order};
-use crate::expr::context::bytes;
+use crate::expr::context::memory_bytes;
 use crate::expr::{Context, Datum};
 
 pub const FUNCTIONS: &[Function] = &[
@@ -158,6 +158,6 @@ fn object_to_array<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum
 
 fn entry(key: &str, value: &str, property: (&str, &Value), cx: &Context<'_>) -> Result<Value> {
     let names = key.len() + value.len() + property.0.len();
-    cx.room.take(2 * size_of::<(String, Value)>() + names + bytes(property.1))?;
+    cx.memory.reserve(2 * size_of::<(String, Value)>() + names + memory_bytes(property.1))?;
     Ok(Object::new().with(key, property.0).with(value, property.1.clone()).into())
 }

@@ -9,7 +9,7 @@ use pleiad_model::{Number, Result, Value, json};
 
 use super::Function;
 use super::arguments::{at, string, take, text};
-use crate::expr::context::bytes;
+use crate::expr::context::memory_bytes;
 use crate::expr::{Context, Datum};
 
 pub const FUNCTIONS: &[Function] = &[
@@ -28,7 +28,7 @@ fn read<'a>(args: &[Datum<'a>], cx: &Context<'_>, wanted: fn(u8) -> bool) -> Res
         return Ok(None);
     }
     let Ok(value) = json::parse(text.as_bytes()) else { return Ok(None) };
-    cx.room.take(bytes(&value))?;
+    cx.memory.reserve(memory_bytes(&value))?;
     Ok(Some(Cow::Owned(value)))
 }
 

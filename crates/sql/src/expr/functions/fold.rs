@@ -27,14 +27,14 @@ pub fn equal(left: &str, right: &str) -> bool {
 }
 
 pub fn starts_with(text: &str, head: &str) -> bool {
-    agree(text.chars(), head.chars())
+    has_prefix(text.chars(), head.chars())
 }
 
 pub fn ends_with(text: &str, tail: &str) -> bool {
-    agree(text.chars().rev(), tail.chars().rev())
+    has_prefix(text.chars().rev(), tail.chars().rev())
 }
 
-fn agree(mut text: impl Iterator<Item = char>, mut part: impl Iterator<Item = char>) -> bool {
+fn has_prefix(mut text: impl Iterator<Item = char>, mut part: impl Iterator<Item = char>) -> bool {
     part.all(|own| text.next().is_some_and(|c| upper(c) == upper(own)))
 }
 

@@ -52,7 +52,7 @@ const BACKTRACKS_MAX: usize = 20_000;
 const CACHE_CLEARS_MIN: usize = 4;
 const BYTES_PER_STATE_MIN: usize = 10;
 /// The number of patterns cached per thread: enough for one query, so that no pattern is compiled for every row.
-const REMEMBERED_MAX: usize = 8;
+const CACHED_PATTERNS_MAX: usize = 8;
 
 // Functions.
 
@@ -84,17 +84,17 @@ fn extract_all<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>
 }
 
 /// The replacement is literal text: `$1` is a dollar sign and a one.
-fn replace<'a>(args: &mut [Datum<'a>], cx: &Context<'_>, reach: MatchScope) -> Result<Datum<'a>> {
+fn replace<'a>(args: &mut [Datum<'a>], cx: &Context<'_>, scope: MatchScope) -> Result<Datum<'a>> {
     let (Some(subject), Some(with), Some(pattern)) = (string(args, 0), string(args, 2), pattern(args, 3)?) else {
         return Ok(None);
     };
-    cx.room.take(subject.len())?;
+    cx.memory.reserve(subject.len())?;
     let (mut whole, mut copied) = (String::with_capacity(subject.len()), 0);
-    pattern.each_match(subject, 0, reach, &mut |place, _| {
-        cx.room.take(with.len())?;
-        whole.push_str(subject.get(copied..place.start).unwrap_or(""));
+    pattern.each_match(subject, 0, scope, &mut |range, _| {
+        cx.memory.reserve(with.len())?;
+        whole.push_str(subject.get(copied..range.start).unwrap_or(""));
         whole.push_str(with);
-        copied = place.end;
+        copied = range.end;
         Ok(())
     })?;
     whole.push_str(subject.get(copied..).unwrap_or(""));
@@ -105,7 +105,7 @@ fn replace<'a>(args: &mut [Datum<'a>], cx: &Context<'_>, reach: MatchScope) -> R
 fn extraction<'v>(args: &'v [Datum<'_>]) -> Result<Option<(&'v str, Rc<RegexPattern>, usize)>> {
     let group = or_default(args, 3, 0, || usize::try_from(integer(args, 3)?).ok());
     let (Some(subject), Some(group)) = (string(args, 0), group) else { return Ok(None) };
-    Ok(pattern(args, 2)?.filter(|pattern| group < pattern.groups()).map(|pattern| (subject, pattern, group)))
+    Ok(pattern(args, 2)?.filter(|pattern| group < pattern.group_count()).map(|pattern| (subject, pattern, group)))
 }
 
 // Patterns.
@@ -154,8 +154,8 @@ impl RegexPattern {
         Ok(engine.map(|engine| RegexPattern { engine, before_newline }))
     }
 
-    fn groups(&self) -> usize {
-        self.engine.groups()
+    fn group_count(&self) -> usize {
+        self.engine.group_count()
     }
 
     fn is_match(&self, text: &str) -> Result<bool> {
@@ -163,7 +163,7 @@ impl RegexPattern {
             (Some(NewlineVariant { is_last: true, .. }), RegexEngine::Automaton(automaton), Some(line)) => {
                 Ok(automaton.is_match(text)? || automaton.is_match(line)?)
             }
-            _ => self.for_text(text)?.is_match(text),
+            _ => self.engine_for(text)?.is_match(text),
         }
     }
 
@@ -171,13 +171,13 @@ impl RegexPattern {
         &self,
         text: &'t str,
         group: usize,
-        reach: MatchScope,
+        scope: MatchScope,
         visit: MatchVisitor<'_, 't>,
     ) -> Result<()> {
-        self.for_text(text)?.each_match(text, group, reach, visit)
+        self.engine_for(text)?.each_match(text, group, scope, visit)
     }
 
-    fn for_text(&self, text: &str) -> Result<&RegexEngine> {
+    fn engine_for(&self, text: &str) -> Result<&RegexEngine> {
         match &self.before_newline {
             Some(ending) if text.ends_with('\n') => ending.engine(),
             _ => Ok(&self.engine),
@@ -190,7 +190,7 @@ impl NewlineVariant {
         match self.engine.get() {
             Some(engine) => Ok(engine),
             None => {
-                let engine = RegexEngine::compile(&self.source, self.modifiers, true)?.ok_or_else(not_at_a_newline)?;
+                let engine = RegexEngine::compile(&self.source, self.modifiers, true)?.ok_or_else(newline_limit)?;
                 Ok(self.engine.get_or_init(|| engine))
             }
         }
@@ -212,7 +212,7 @@ impl RegexEngine {
     }
 
     /// Group 0 is the whole match.
-    fn groups(&self) -> usize {
+    fn group_count(&self) -> usize {
         match self {
             RegexEngine::Automaton(automaton) => automaton.regex.captures_len(),
             RegexEngine::Backtracking(regex) => regex.captures_len(),
@@ -223,7 +223,7 @@ impl RegexEngine {
         match self {
             RegexEngine::Automaton(automaton) => automaton.is_match(text),
             RegexEngine::Backtracking(regex) => {
-                fits(text, BACKTRACK_TEXT_BYTES_MAX)?;
+                check_length(text, BACKTRACK_TEXT_BYTES_MAX)?;
                 regex.is_match(text).map_err(|_| too_many_steps())
             }
         }
@@ -233,15 +233,15 @@ impl RegexEngine {
         &self,
         text: &'t str,
         group: usize,
-        reach: MatchScope,
+        scope: MatchScope,
         visit: MatchVisitor<'_, 't>,
     ) -> Result<()> {
         match self {
-            RegexEngine::Automaton(automaton) => automaton.each_match(text, group, reach, visit),
+            RegexEngine::Automaton(automaton) => automaton.each_match(text, group, scope, visit),
             RegexEngine::Backtracking(regex) => {
-                let all = reach == MatchScope::All;
-                fits(text, if all { BACKTRACK_ALL_TEXT_BYTES_MAX } else { BACKTRACK_TEXT_BYTES_MAX })?;
-                regex.captures_iter(text).take(reach.matches()).try_for_each(|captures| {
+                let all = scope == MatchScope::All;
+                check_length(text, if all { BACKTRACK_ALL_TEXT_BYTES_MAX } else { BACKTRACK_TEXT_BYTES_MAX })?;
+                regex.captures_iter(text).take(scope.matches()).try_for_each(|captures| {
                     let captures = captures.map_err(|_| too_many_steps())?;
                     captures.get(0).map_or(Ok(()), |all| visit(all.range(), captures.get(group).map(|m| m.as_str())))
                 })
@@ -287,7 +287,7 @@ impl Automaton {
         &self,
         text: &'t str,
         group: usize,
-        reach: MatchScope,
+        scope: MatchScope,
         visit: MatchVisitor<'_, 't>,
     ) -> Result<()> {
         let mut searches_left = self.searches_max(text);
@@ -296,11 +296,11 @@ impl Automaton {
             Ok(())
         };
         search()?;
-        for captures in self.regex.captures_iter(text).take(reach.matches()) {
+        for captures in self.regex.captures_iter(text).take(scope.matches()) {
             if let Some(all) = captures.get(0) {
                 visit(all.range(), captures.get(group).map(|part| part.as_str()))?;
             }
-            if reach == MatchScope::All {
+            if scope == MatchScope::All {
                 search()?;
             }
         }
@@ -308,23 +308,23 @@ impl Automaton {
     }
 }
 
-fn fits(text: &str, bytes_max: usize) -> Result<()> {
+fn check_length(text: &str, bytes_max: usize) -> Result<()> {
     if text.len() <= bytes_max { Ok(()) } else { Err(too_many_steps()) }
 }
 
 fn too_many_steps() -> Error {
-    too_much("The pattern takes too many steps on a text this long.")
+    limit_error("The pattern takes too many steps on a text this long.")
 }
 
 fn too_large() -> Error {
-    too_much("The pattern is too large.")
+    limit_error("The pattern is too large.")
 }
 
-fn not_at_a_newline() -> Error {
-    too_much("The pattern cannot be tried on a text that ends in a newline.")
+fn newline_limit() -> Error {
+    limit_error("The pattern cannot be tried on a text that ends in a newline.")
 }
 
-fn too_much(what: &str) -> Error {
+fn limit_error(what: &str) -> Error {
     Error::invalid(format!("A regular expression cannot be evaluated within its limits. {what}"))
 }
 
@@ -398,7 +398,7 @@ impl Modifiers {
 
 // Pattern cache.
 
-struct PatternCache {
+struct CachedPattern {
     source: String,
     modifiers: Modifiers,
     /// `None`: the source is not a valid pattern.
@@ -407,25 +407,29 @@ struct PatternCache {
 
 thread_local! {
     /// Most recently used first.
-    static REMEMBERED: RefCell<Vec<PatternCache>> = const { RefCell::new(Vec::new()) };
+    static PATTERN_CACHE: RefCell<Vec<CachedPattern>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The pattern in argument 1, with the modifiers in argument `modifiers_at`.
 fn pattern(args: &[Datum<'_>], modifiers_at: usize) -> Result<Option<Rc<RegexPattern>>> {
     let modifiers = or_default(args, modifiers_at, "", || string(args, modifiers_at)).and_then(Modifiers::parse);
     let (Some(source), Some(modifiers)) = (string(args, 1), modifiers) else { return Ok(None) };
-    REMEMBERED.with_borrow_mut(|remembered| recall(remembered, source, modifiers))
+    PATTERN_CACHE.with_borrow_mut(|remembered| cached_pattern(remembered, source, modifiers))
 }
 
-fn recall(remembered: &mut Vec<PatternCache>, source: &str, modifiers: Modifiers) -> Result<Option<Rc<RegexPattern>>> {
-    let known = remembered.iter().position(|known| known.modifiers == modifiers && known.source == source);
+fn cached_pattern(
+    cache: &mut Vec<CachedPattern>,
+    source: &str,
+    modifiers: Modifiers,
+) -> Result<Option<Rc<RegexPattern>>> {
+    let known = cache.iter().position(|known| known.modifiers == modifiers && known.source == source);
     match known {
-        Some(at) => remembered[..=at].rotate_right(1),
+        Some(at) => cache[..=at].rotate_right(1),
         None => {
             let pattern = RegexPattern::compile(source, modifiers)?.map(Rc::new);
-            remembered.truncate(REMEMBERED_MAX - 1);
-            remembered.insert(0, PatternCache { source: source.to_owned(), modifiers, pattern });
+            cache.truncate(CACHED_PATTERNS_MAX - 1);
+            cache.insert(0, CachedPattern { source: source.to_owned(), modifiers, pattern });
         }
     }
-    Ok(remembered.first().and_then(|latest| latest.pattern.clone()))
+    Ok(cache.first().and_then(|latest| latest.pattern.clone()))
 }

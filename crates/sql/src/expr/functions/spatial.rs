@@ -15,7 +15,7 @@ use pleiad_spatial::Geometry;
 
 use super::Function;
 use super::arguments::{at, real, truth};
-use crate::expr::context::bytes;
+use crate::expr::context::memory_bytes;
 use crate::expr::{Context, Datum};
 
 pub const FUNCTIONS: &[Function] = &[
@@ -37,17 +37,17 @@ fn area<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
 
 fn distance<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
     let pair = both(args, cx);
-    real(pair.map(|(from, to)| from.try_distance(&to, &|steps| cx.work(steps))).transpose()?)
+    real(pair.map(|(from, to)| from.try_distance(&to, &|steps| cx.count_steps(steps))).transpose()?)
 }
 
 fn intersects<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
     let pair = both(args, cx);
-    truth(pair.map(|(one, other)| one.try_intersects(&other, &|steps| cx.work(steps))).transpose()?)
+    truth(pair.map(|(one, other)| one.try_intersects(&other, &|steps| cx.count_steps(steps))).transpose()?)
 }
 
 fn within<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
     let pair = both(args, cx);
-    truth(pair.map(|(inner, outer)| inner.try_within(&outer, &|steps| cx.work(steps))).transpose()?)
+    truth(pair.map(|(inner, outer)| inner.try_within(&outer, &|steps| cx.count_steps(steps))).transpose()?)
 }
 
 fn is_valid<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
@@ -61,7 +61,7 @@ fn is_valid_detailed<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Dat
         Err(invalid) => Object::new().with("valid", false).with("reason", invalid.reason),
     };
     let report = Value::from(report);
-    cx.room.take(bytes(&report))?;
+    cx.memory.reserve(memory_bytes(&report))?;
     Ok(Some(Cow::Owned(report)))
 }
 
@@ -81,20 +81,24 @@ thread_local! {
 
 fn shape(args: &[Datum<'_>], position: usize, cx: &Context<'_>) -> Option<Rc<Geometry>> {
     let value = at(args, position).as_deref()?;
-    remembered(if position == 0 { &FIRST } else { &SECOND }, value, cx.geospatial)
+    cached_geometry(if position == 0 { &FIRST } else { &SECOND }, value, cx.geospatial)
 }
 
-fn remembered(last: &'static LocalKey<GeometryCache>, value: &Value, geospatial: Geospatial) -> Option<Rc<Geometry>> {
-    let kept = last.take().filter(|(text, on, _)| *on == geospatial && text == value);
-    if let Some((_, _, shape)) = &kept {
+fn cached_geometry(
+    cache: &'static LocalKey<GeometryCache>,
+    value: &Value,
+    geospatial: Geospatial,
+) -> Option<Rc<Geometry>> {
+    let cached = cache.take().filter(|(text, on, _)| *on == geospatial && text == value);
+    if let Some((_, _, shape)) = &cached {
         let shape = shape.clone();
-        last.set(kept);
+        cache.set(cached);
         return Some(shape);
     }
     let shape = Rc::new(Geometry::parse(value, geospatial).ok()?);
     if shape.kind() != SpatialType::Point {
         // Parsing a point is faster than comparing and copying it for the cache.
-        last.set(Some((value.clone(), geospatial, shape.clone())));
+        cache.set(Some((value.clone(), geospatial, shape.clone())));
     }
     Some(shape)
 }

@@ -39,7 +39,7 @@ fn map(args: &[Datum<'_>], function: fn(char) -> char) -> Option<String> {
 fn concat<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
     let added = (1..args.len()).map(|at| string(args, at).map(str::len)).sum::<Option<usize>>();
     let (Some(added), Some(_)) = (added, string(args, 0)) else { return Ok(None) };
-    cx.room.take(added)?;
+    cx.memory.reserve(added)?;
     let Some(Value::String(mut whole)) = take(args, 0).map(|first| cx.own(first)).transpose()? else {
         return Ok(None);
     };
@@ -56,7 +56,7 @@ fn replace<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
         return Ok(None);
     }
     let found = subject.matches(find).count();
-    cx.room.take(subject.len().saturating_add(found.saturating_mul(with.len())))?;
+    cx.memory.reserve(subject.len().saturating_add(found.saturating_mul(with.len())))?;
     Ok(Some(Cow::Owned(Value::String(subject.replace(find, with)))))
 }
 
@@ -71,7 +71,7 @@ fn string_join<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>
     let (Some(parts), Some(separator)) = (array(args, 0), string(args, 1)) else { return Ok(None) };
     let Some(parts) = parts.iter().map(Value::as_str).collect::<Option<Vec<_>>>() else { return Ok(None) };
     let separators = separator.len().saturating_mul(parts.len().saturating_sub(1));
-    cx.room.take(parts.iter().map(|part| part.len()).sum::<usize>().saturating_add(separators))?;
+    cx.memory.reserve(parts.iter().map(|part| part.len()).sum::<usize>().saturating_add(separators))?;
     Ok(Some(Cow::Owned(Value::String(parts.join(separator)))))
 }
 

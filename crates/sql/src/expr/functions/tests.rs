@@ -20,9 +20,9 @@ use crate::parse::ast::{AstStep, Expr, ExprKind, SelectSpec};
 /// 2024-10-14T14:20:30.666Z: when the samples of `NOW` and `AGO` were taken.
 const NOW_MS: u64 = 1_728_915_630_666;
 const STARTED_MS: u64 = NOW_MS - 1000;
-const ROOM_BYTES: usize = 64 * 1024 * 1024;
+const BUDGET_BYTES: usize = 64 * 1024 * 1024;
 
-pub fn with_context<T>(room_bytes: usize, test: impl FnOnce(&Context<'_>) -> T) -> T {
+pub fn with_context<T>(budget_bytes: usize, test: impl FnOnce(&Context<'_>) -> T) -> T {
     let env = ManualEnv::at(NOW_MS, 7);
     let user_functions: Option<&dyn UserFunctions> = None;
     test(&Context {
@@ -30,8 +30,8 @@ pub fn with_context<T>(room_bytes: usize, test: impl FnOnce(&Context<'_>) -> T) 
         started_ms: STARTED_MS,
         geospatial: Geospatial::Geography,
         user_functions,
-        room: MemoryBudget::new(room_bytes),
-        watch: None,
+        memory: MemoryBudget::new(budget_bytes),
+        interrupt: None,
     })
 }
 
@@ -46,7 +46,7 @@ fn value_of(scalar: &str) -> String {
 fn try_value_of(scalar: &str) -> Result<Option<Value>> {
     let select = crate::parse::parse(&format!("SELECT VALUE {scalar}")).unwrap_or_else(|e| panic!("{scalar}: {e:?}"));
     let SelectSpec::Value(item) = select.spec else { panic!("{scalar}") };
-    with_context(ROOM_BYTES, |cx| Ok(evaluate(&item.expr, cx)?.map(Cow::into_owned)))
+    with_context(BUDGET_BYTES, |cx| Ok(evaluate(&item.expr, cx)?.map(Cow::into_owned)))
 }
 
 #[track_caller]
@@ -91,7 +91,7 @@ fn evaluate<'a>(expr: &'a Expr, cx: &Context<'_>) -> Result<Datum<'a>> {
         ExprKind::Binary { first, rest } => {
             let mut left = evaluate(first, cx)?;
             for (op, right) in rest {
-                left = arithmetic::term(*op, &left, &evaluate(right, cx)?);
+                left = arithmetic::apply(*op, &left, &evaluate(right, cx)?);
             }
             left
         }
@@ -166,7 +166,7 @@ fn names_are_found_in_any_case_and_are_all_different() {
 }
 
 #[test]
-fn both_spellings_call_the_same() {
+fn aliases_call_the_same_function() {
     check(&[
         ("IntBitwiseAnd(15, 25)", "9"),
         ("IntBitAnd(15, 25)", "9"),
@@ -179,7 +179,7 @@ fn both_spellings_call_the_same() {
 }
 
 #[test]
-fn what_is_known_by_name_only_is_refused_by_name() {
+fn unsupported_functions_are_rejected_by_name() {
     for name in ["HASH", "_M_EVAL_EQ", "C_INT32"] {
         let error = try_value_of(&format!("{name}(1, 2)")).unwrap_err();
         assert_eq!(error.kind, Kind::Refused, "{name}");
@@ -199,7 +199,7 @@ fn any_arguments_of_any_type_are_safe() {
             for shift in 0..values.len() {
                 let term = |i: usize| values[(i * (1 + shift % 3) + shift) % values.len()].as_ref().map(Cow::Borrowed);
                 let mut arguments: Vec<Datum<'_>> = (0..count).map(term).collect();
-                let answer = with_context(ROOM_BYTES, |cx| (function.call)(&mut arguments, cx).map(drop));
+                let answer = with_context(BUDGET_BYTES, |cx| (function.call)(&mut arguments, cx).map(drop));
                 let refused = |e: &Error| e.kind == Kind::Refused;
                 assert!(answer.as_ref().err().is_none_or(refused), "{}: {answer:?}", function.name);
             }
@@ -208,7 +208,7 @@ fn any_arguments_of_any_type_are_safe() {
 }
 
 #[test]
-fn only_clocks_and_dice_vary() {
+fn only_clock_and_random_functions_vary() {
     let that =
         |varies| FAMILIES.into_iter().flatten().filter(|f| f.varies == varies).map(|f| f.name).collect::<Vec<_>>();
     let clocks = ["GETCURRENTDATETIME", "GETCURRENTTICKS", "GETCURRENTTIMESTAMP"];
@@ -217,7 +217,7 @@ fn only_clocks_and_dice_vary() {
 }
 
 #[test]
-fn choices_and_items() {
+fn iif_and_documentid() {
     check(&[
         ("IIF(true, 1, 2)", "1"),
         ("IIF('true', 1, 2)", "2"),
@@ -234,7 +234,7 @@ fn choices_and_items() {
 }
 
 #[test]
-fn type_checks_never_answer_undefined() {
+fn type_checks_never_return_undefined() {
     let rows = [
         ("undefined", [""; 1].as_slice()),
         ("null", &["NULL", "PRIMITIVE"]),

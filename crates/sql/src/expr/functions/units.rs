@@ -32,7 +32,7 @@ pub fn count(text: &str) -> usize {
 
 /// The byte offsets for a split at this code unit: where the text before it ends and where the text after it starts.
 /// They differ if the unit is inside a character.
-fn cut(text: &str, unit: usize) -> (usize, usize) {
+fn byte_offsets(text: &str, unit: usize) -> (usize, usize) {
     if text.as_bytes().get(..unit).is_some_and(<[u8]>::is_ascii) {
         return (unit, unit);
     }
@@ -50,11 +50,11 @@ fn cut(text: &str, unit: usize) -> (usize, usize) {
 }
 
 pub fn before(text: &str, unit: usize) -> &str {
-    text.get(..cut(text, unit).0).unwrap_or("")
+    text.get(..byte_offsets(text, unit).0).unwrap_or("")
 }
 
 fn from(text: &str, unit: usize) -> &str {
-    text.get(cut(text, unit).1..).unwrap_or("")
+    text.get(byte_offsets(text, unit).1..).unwrap_or("")
 }
 
 /// A number of units from an argument; negative counts as 0.
@@ -84,7 +84,7 @@ fn substring<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> 
 }
 
 fn between(text: &str, start: usize, end: usize) -> &str {
-    text.get(cut(text, start).1..cut(text, end).0).unwrap_or("")
+    text.get(byte_offsets(text, start).1..byte_offsets(text, end).0).unwrap_or("")
 }
 
 /// Searches from `start` on; a negative start counts as 0.
@@ -94,7 +94,7 @@ fn index_of(args: &[Datum<'_>]) -> Option<i64> {
     if start > text.len() || start > count(text) {
         return Some(ABSENT);
     }
-    let skipped = cut(text, start).1;
+    let skipped = byte_offsets(text, start).1;
     let found = text.get(skipped..)?.find(needle);
     position(text, found.map(|at| skipped + at))
 }

@@ -14,12 +14,12 @@ use crate::expr::{Context, Datum};
 pub const VECTOR_DISTANCE: &str = "VECTORDISTANCE";
 
 /// The metric if neither the policy nor the call specifies one.
-pub const UNSAID: DistanceMetric =
+pub const DEFAULT_METRIC: DistanceMetric =
     DistanceMetric { function: DistanceFunction::Cosine, data_type: VectorDataType::Float32, dimensions: None };
 
 pub const FUNCTIONS: &[Function] = &[Function::between(VECTOR_DISTANCE, 2, 4, distance)];
 
 fn distance<'a>(args: &mut [Datum<'a>], _: &Context<'_>) -> Result<Datum<'a>> {
-    let vector = |position| UNSAID.vector(at(args, position).as_deref()?);
-    real(vector(0).zip(vector(1)).and_then(|(left, right)| UNSAID.between(&left, &right)))
+    let vector = |position| DEFAULT_METRIC.vector(at(args, position).as_deref()?);
+    real(vector(0).zip(vector(1)).and_then(|(left, right)| DEFAULT_METRIC.between(&left, &right)))
 }

@@ -52,7 +52,7 @@ fn the_escape_character_makes_the_next_literal() {
 }
 
 #[test]
-fn only_loose_pieces_are_limited() {
+fn only_pieces_with_wildcards_are_limited() {
     assert!(LikePattern::compile(&"_".repeat(LOOSE_PIECE_MAX), None).is_ok());
     assert!(LikePattern::compile(&"_".repeat(LOOSE_PIECE_MAX + 1), None).is_err());
     assert!(LikePattern::compile(&"_%".repeat(LOOSE_PIECE_MAX + 1), None).is_ok());

@@ -17,13 +17,15 @@ struct TokenContext<'t> {
 }
 
 pub(super) fn for_syntax(span: Span, text: &str) -> Option<String> {
-    let around = around(span, text);
-    let fixed =
-        of_count(&around).or_else(|| of_symbol(&around)).or_else(|| of_string(&around)).or_else(|| of_word(&around));
-    fixed.map(str::to_owned).or_else(|| of_reserved(&around))
+    let context = token_context(span, text);
+    let fixed = count_hint(&context)
+        .or_else(|| symbol_hint(&context))
+        .or_else(|| string_hint(&context))
+        .or_else(|| word_hint(&context));
+    fixed.map(str::to_owned).or_else(|| reserved_hint(&context))
 }
 
-fn around(span: Span, text: &str) -> TokenContext<'_> {
+fn token_context(span: Span, text: &str) -> TokenContext<'_> {
     let mut lexer = Lexer::new(text);
     let mut before = Span::default();
     loop {
@@ -41,18 +43,18 @@ const BARE_NAMES: &str = "Names are not quoted: write c.name, or c[\"name\"] whe
 const COMMENTS: &str = "Comments begin with -- and end with the line.";
 const PARAMETERS: &str = "Parameters begin with @.";
 
-fn of_count(around: &TokenContext<'_>) -> Option<&'static str> {
-    let is_counted = ["TOP", "OFFSET", "LIMIT"].iter().any(|word| around.before.eq_ignore_ascii_case(word));
-    let is_meant = around.token.starts_with(['-', '+', '(', '\'', '"']);
-    (is_counted && is_meant).then_some("A count is a whole number from 0 on, or a parameter.")
+fn count_hint(context: &TokenContext<'_>) -> Option<&'static str> {
+    let expects_count = ["TOP", "OFFSET", "LIMIT"].iter().any(|word| context.before.eq_ignore_ascii_case(word));
+    let is_not_a_count = context.token.starts_with(['-', '+', '(', '\'', '"']);
+    (expects_count && is_not_a_count).then_some("A count is a whole number from 0 on, or a parameter.")
 }
 
-fn of_symbol(around: &TokenContext<'_>) -> Option<&'static str> {
-    Some(match (around.before, around.token) {
+fn symbol_hint(context: &TokenContext<'_>) -> Option<&'static str> {
+    Some(match (context.before, context.token) {
         ("=", "=") => "Equality is written with one '='.",
         ("&", "&") => "Write AND: '&' works on the bits of numbers.",
         ("/", "/") => COMMENTS,
-        (_, "/") if around.after.starts_with('*') => COMMENTS,
+        (_, "/") if context.after.starts_with('*') => COMMENTS,
         (_, "!") => "Write NOT, or != to compare.",
         (_, ";") => "A request holds one query, without a semicolon.",
         (_, "`") => BARE_NAMES,
@@ -68,15 +70,15 @@ fn of_symbol(around: &TokenContext<'_>) -> Option<&'static str> {
     })
 }
 
-fn of_string(around: &TokenContext<'_>) -> Option<&'static str> {
+fn string_hint(context: &TokenContext<'_>) -> Option<&'static str> {
     let is_quoted = |token: &str| token.starts_with(['\'', '"']);
-    if !is_quoted(around.token) {
+    if !is_quoted(context.token) {
         return None;
     }
-    if around.touching && is_quoted(around.before) {
+    if context.touching && is_quoted(context.before) {
         return Some("A quote inside a string is written \\' or \\\", not doubled.");
     }
-    let closed = around.token.len() > 1 && around.token.ends_with(&around.token[..1]);
+    let closed = context.token.len() > 1 && context.token.ends_with(&context.token[..1]);
     (!closed).then_some("The string is not closed.")
 }
 
@@ -96,15 +98,15 @@ const FOREIGN: [(&[&str], &str); 9] = [
     (&["DISTINCT"], "Count distinct values with SELECT COUNT(1) FROM (SELECT DISTINCT VALUE c.name FROM c)."),
 ];
 
-fn of_word(around: &TokenContext<'_>) -> Option<&'static str> {
-    let said = |words: &[&str], token: &str| words.iter().any(|word| token.eq_ignore_ascii_case(word));
-    let hint = |token: &str| FOREIGN.iter().find(|(words, _)| said(words, token)).map(|(_, hint)| *hint);
-    hint(around.token).or_else(|| hint(around.before).filter(|_| !around.before.eq_ignore_ascii_case("DISTINCT")))
+fn word_hint(context: &TokenContext<'_>) -> Option<&'static str> {
+    let is_one_of = |words: &[&str], token: &str| words.iter().any(|word| token.eq_ignore_ascii_case(word));
+    let hint = |token: &str| FOREIGN.iter().find(|(words, _)| is_one_of(words, token)).map(|(_, hint)| *hint);
+    hint(context.token).or_else(|| hint(context.before).filter(|_| !context.before.eq_ignore_ascii_case("DISTINCT")))
 }
 
-fn of_reserved(around: &TokenContext<'_>) -> Option<String> {
-    let token = around.token;
-    match around.before {
+fn reserved_hint(context: &TokenContext<'_>) -> Option<String> {
+    let token = context.token;
+    match context.before {
         "." if is_reserved(token) => Some(format!("'{token}' is a reserved word: write [\"{token}\"].")),
         word if word.eq_ignore_ascii_case("AS") && is_reserved(token) => {
             Some(format!("'{token}' is a reserved word: choose another alias."))

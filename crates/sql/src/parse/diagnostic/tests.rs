@@ -3,16 +3,16 @@
 use super::*;
 
 #[track_caller]
-fn check(text: &str, token: &str, place: &str) {
+fn check(text: &str, token: &str, location_json: &str) {
     let start = text.find(token).unwrap();
     let error = Diagnostic::syntax(Span { start, end: start + token.len() }, text).into_error(text);
     let error = json::parse(error.message.as_bytes()).unwrap();
     let location = error.get("errors").and_then(|errors| errors.as_array()?.first()?.get("location").cloned());
-    assert_eq!(json::to_string(&location.unwrap()), place);
+    assert_eq!(json::to_string(&location.unwrap()), location_json);
 }
 
 #[test]
-fn a_fault_is_told_by_offset_line_and_column() {
+fn locations_have_offsets_line_and_column() {
     check("SELECT * FORM c", "FORM", r#"{"start":9,"end":13,"line":1,"column":10}"#);
     check("SELECT *\nFROM c\n  WHER 1", "WHER", r#"{"start":18,"end":22,"line":3,"column":3}"#);
     check("SELECT *\r\nFORM c", "FORM", r#"{"start":10,"end":14,"line":2,"column":1}"#);
@@ -28,10 +28,13 @@ fn a_code_of_digits_is_a_number() {
 }
 
 #[test]
-fn the_first_of_very_many_are_told() {
+fn reported_errors_are_limited() {
     let many = |count: usize| (0..count).map(|at| Diagnostic::plain(Span::default(), at.to_string()));
-    let told =
-        |count: usize| Diagnostic::together([Diagnostic::together(many(count)).unwrap()]).unwrap().also.len() + 1;
-    assert_eq!((told(1), told(FAULTS_MAX), told(FAULTS_MAX + 1)), (1, FAULTS_MAX, FAULTS_MAX));
-    assert_eq!(Diagnostic::together(many(0)), None);
+    let reported =
+        |count: usize| Diagnostic::combine([Diagnostic::combine(many(count)).unwrap()]).unwrap().others.len() + 1;
+    assert_eq!(
+        (reported(1), reported(DIAGNOSTICS_MAX), reported(DIAGNOSTICS_MAX + 1)),
+        (1, DIAGNOSTICS_MAX, DIAGNOSTICS_MAX)
+    );
+    assert_eq!(Diagnostic::combine(many(0)), None);
 }

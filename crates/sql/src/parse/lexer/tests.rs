@@ -98,7 +98,7 @@ fn comments_run_to_the_end_of_the_line() {
 }
 
 #[test]
-fn what_is_no_token_is_broken() {
+fn invalid_characters_are_broken_tokens() {
     for text in ["#", "!", "$", "@", "\\", ";", "\u{0}", "\u{ff1b}"] {
         check(text, Token::Broken);
     }
@@ -108,7 +108,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn tokens_lie_in_order_and_reach_the_end(text in any::<String>()) {
+    fn tokens_are_ordered_and_reach_the_end(text in any::<String>()) {
         let mut lexer = Lexer::new(&text);
         let mut at = 0;
         loop {
@@ -124,7 +124,7 @@ proptest! {
     }
 
     #[test]
-    fn a_string_comes_back_through_its_escapes(text in any::<String>()) {
+    fn escaped_strings_round_trip(text in any::<String>()) {
         let escaped: String = text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
         let literal = format!("'{escaped}'");
         prop_assert_eq!(tokens(&literal), [string(&text)]);

@@ -103,9 +103,9 @@ impl Parser<'_> {
             (Infix::Binary(op), kind) => {
                 ExprKind::Binary { first: Box::new(Expr { kind, span: left.span }), rest: vec![(op, right)] }
             }
-            (Infix::And, ExprKind::And(terms)) => ExprKind::And(grown(terms, right)),
-            (Infix::Or, ExprKind::Or(terms)) => ExprKind::Or(grown(terms, right)),
-            (Infix::Coalesce, ExprKind::Coalesce(terms)) => ExprKind::Coalesce(grown(terms, right)),
+            (Infix::And, ExprKind::And(terms)) => ExprKind::And(with_term(terms, right)),
+            (Infix::Or, ExprKind::Or(terms)) => ExprKind::Or(with_term(terms, right)),
+            (Infix::Coalesce, ExprKind::Coalesce(terms)) => ExprKind::Coalesce(with_term(terms, right)),
             (infix, kind) => {
                 let pair = vec![Expr { kind, span: left.span }, right];
                 match infix {
@@ -186,8 +186,8 @@ impl Parser<'_> {
         };
         let start = self.advance().span;
         // The operand of `NOT` includes comparisons and predicates; the other prefixes bind tightest.
-        let reach = if op == UnaryOp::Not { NOT_LEVEL } else { 0 };
-        let operand = Box::new(self.right_operand(reach)?);
+        let operand_level = if op == UnaryOp::Not { NOT_LEVEL } else { 0 };
+        let operand = Box::new(self.right_operand(operand_level)?);
         Ok(self.node(start, ExprKind::Unary { op, operand }))
     }
 
@@ -298,7 +298,7 @@ impl Parser<'_> {
         }
         let mut names = HashSet::new();
         if let Some((name, expr)) = properties.iter().find(|(name, _)| !names.insert(name.as_str())) {
-            return Err(Diagnostic::named_twice(expr.span, name));
+            return Err(Diagnostic::duplicate_property(expr.span, name));
         }
         Ok(self.node(start, ExprKind::Object(properties)))
     }
@@ -331,7 +331,7 @@ fn same_level(rest: &[(BinaryOp, Expr)], op: BinaryOp) -> bool {
     rest.first().is_some_and(|(other, _)| other.level() == op.level())
 }
 
-fn grown(mut terms: Vec<Expr>, right: Expr) -> Vec<Expr> {
+fn with_term(mut terms: Vec<Expr>, right: Expr) -> Vec<Expr> {
     terms.push(right);
     terms
 }

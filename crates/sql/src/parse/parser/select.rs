@@ -15,28 +15,28 @@ use super::{Parsed, Parser, is_keyword};
 impl Parser<'_> {
     pub(super) fn select(&mut self) -> Parsed<Select> {
         let start = self.token.span;
-        let mut places = ClauseSpans::default();
+        let mut spans = ClauseSpans::default();
         self.expect_keyword("SELECT")?;
         Ok(Select {
             distinct: self.accept_keyword("DISTINCT"),
-            top: self.placed(&mut places.top, Self::top)?,
+            top: self.with_span(&mut spans.top, Self::top)?,
             spec: self.select_spec()?,
             from: if self.accept_keyword("FROM") { self.sources()? } else { Vec::new() },
             filter: if self.accept_keyword("WHERE") { Some(self.scalar()?) } else { None },
             group_by: self.group_by()?,
-            order_by: self.placed(&mut places.order_by, Self::order_by)?,
-            offset_limit: self.placed(&mut places.offset_limit, Self::offset_limit)?,
-            places,
+            order_by: self.with_span(&mut spans.order_by, Self::order_by)?,
+            offset_limit: self.with_span(&mut spans.offset_limit, Self::offset_limit)?,
+            spans,
             span: self.since(start),
         })
     }
 
     /// Parses an optional clause and records its span.
-    fn placed<T>(&mut self, place: &mut Span, clause: fn(&mut Self) -> Parsed<Option<T>>) -> Parsed<Option<T>> {
+    fn with_span<T>(&mut self, span: &mut Span, clause: fn(&mut Self) -> Parsed<Option<T>>) -> Parsed<Option<T>> {
         let start = self.token.span;
         let found = clause(self)?;
         if found.is_some() {
-            *place = self.since(start);
+            *span = self.since(start);
         }
         Ok(found)
     }
@@ -89,9 +89,9 @@ impl Parser<'_> {
         if self.peek_name().is_some() && is_keyword(&self.ahead, "IN") {
             let alias = self.name()?;
             self.expect_keyword("IN")?;
-            return Ok(FromItem { each: true, of: self.collection()?, alias: Some(alias) });
+            return Ok(FromItem { each: true, expr: self.collection()?, alias: Some(alias) });
         }
-        Ok(FromItem { each: false, of: self.collection()?, alias: self.alias()? })
+        Ok(FromItem { each: false, expr: self.collection()?, alias: self.alias()? })
     }
 
     /// The source of rows: a name, a path of constants from a name, a subquery, or a function call.
@@ -117,12 +117,12 @@ impl Parser<'_> {
         // `RANK` may also be an alias: it is a keyword only if a scoring function follows.
         if self.at_keyword("RANK") && matches!(self.ahead.token, Token::Word(_)) {
             self.advance();
-            return Ok(Some(OrderBy::Rank(self.ranked()?)));
+            return Ok(Some(OrderBy::Rank(self.rank_score()?)));
         }
-        Ok(Some(OrderBy::Keys(self.list(Self::order_key)?)))
+        Ok(Some(OrderBy::Keys(self.list(Self::order_by_item)?)))
     }
 
-    fn ranked(&mut self) -> Parsed<Expr> {
+    fn rank_score(&mut self) -> Parsed<Expr> {
         let score = self.scalar()?;
         if self.at_keyword("ASC") || self.at_keyword("DESC") {
             let message = "Specifying a sort order (ASC or DESC) in the ORDER BY RANK clause is not allowed.";
@@ -131,7 +131,7 @@ impl Parser<'_> {
         Ok(score)
     }
 
-    fn order_key(&mut self) -> Parsed<OrderByItem> {
+    fn order_by_item(&mut self) -> Parsed<OrderByItem> {
         let expr = self.scalar()?;
         let at = self.token.span;
         let descending = self.accept_keyword("DESC");

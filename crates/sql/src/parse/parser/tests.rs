@@ -7,7 +7,8 @@ use super::parse;
 /// The scalar of `SELECT VALUE …` with parentheses around every operator.
 #[track_caller]
 fn shape_of(scalar: &str) -> String {
-    let select = parse(&format!("SELECT VALUE {scalar}")).unwrap_or_else(|fault| panic!("{scalar}: {fault:?}"));
+    let select =
+        parse(&format!("SELECT VALUE {scalar}")).unwrap_or_else(|diagnostic| panic!("{scalar}: {diagnostic:?}"));
     match select.spec {
         SelectSpec::Value(item) => shape(&item.expr),
         other => panic!("{other:?}"),
@@ -121,7 +122,7 @@ fn conditionals_associate_to_the_right() {
 }
 
 #[test]
-fn not_takes_the_comparison_and_leaves_and() {
+fn not_binds_between_comparisons_and_and() {
     check("NOT c.a = 1", "(NOT (c.a = 1))");
     check("NOT a AND b", "((NOT a) AND b)");
     check("NOT a IN (1)", "(NOT (a IN (1)))");
@@ -173,55 +174,55 @@ fn the_whole_language_is_recognised() {
         "SELECT VALUE root FROM root WHERE (((root[\"a\"] >= \"x\") AND (true ? 1 : 2) = 1))",
         "SELECT c._rid, [{\"item\": c.k}] AS orderByItems, c AS payload FROM c WHERE ((c.p) AND (true)) ORDER BY c.k",
     ] {
-        if let Err(fault) = parse(text) {
-            panic!("{text}: {fault:?}");
+        if let Err(diagnostic) = parse(text) {
+            panic!("{text}: {diagnostic:?}");
         }
     }
 }
 
 #[track_caller]
-fn check_fault(text: &str, near: &str, start: usize, end: usize) {
+fn check_syntax_error(text: &str, near: &str, start: usize, end: usize) {
     let Err(Diagnostic { span, code, message, .. }) = parse(text) else { panic!("{text} parsed") };
     assert_eq!(message, format!("Syntax error, incorrect syntax near '{near}'."), "{text}");
     assert_eq!((code, span.start, span.end), (Some("SC1001"), start, end), "{text}");
 }
 
 #[test]
-fn syntax_errors_say_where() {
-    check_fault("", "", 0, 0);
-    check_fault("SELEC * FROM c", "SELEC", 0, 5);
-    check_fault("SELECT", "SELECT", 0, 6);
-    check_fault("SELECT * FROM", "FROM", 9, 13);
-    check_fault("SELECT * FROM c WHERE", "WHERE", 16, 21);
-    check_fault("SELECT * FROM c WHERE -", "-", 22, 23);
-    check_fault("SELECT * FROM c WHERE c.a = 'x", "'x", 28, 30);
-    check_fault("SELECT *, c.a FROM c", ",", 8, 9);
-    check_fault("SELECT VALUE * FROM c", "*", 13, 14);
-    check_fault("SELECT c.order FROM c", "order", 9, 14);
-    check_fault("SELECT c.a AS value FROM c", "value", 14, 19);
-    check_fault("SELECT c.null FROM c", "null", 9, 13);
-    check_fault("SELECT 1 WHERE a NOT = 1", "=", 21, 22);
-    check_fault("SELECT 1 WHERE a IN ()", ")", 21, 22);
-    check_fault("SELECT 1 WHERE a IN (1) IN (2)", "IN", 24, 26);
-    check_fault("SELECT a ! b", "!", 9, 10);
-    check_fault("SELECT a == b", "=", 10, 11);
-    check_fault("SELECT 1; SELECT 2", ";", 8, 9);
-    check_fault("SELECT /* no */ 1", "/", 7, 8);
-    check_fault("SELECT TOP -1 * FROM c", "-", 11, 12);
-    check_fault("SELECT * FROM c OFFSET 1", "1", 23, 24);
-    check_fault("SELECT * FROM 'c'", "'c'", 14, 17);
-    check_fault("SELECT * FROM c[c.x]", "c", 14, 15);
-    check_fault("SELECT 1 WHERE a LIKE 'b' ESCAPE 'cd'", "'cd'", 33, 37);
-    check_fault("SELECT 1 WHERE FROM c", "FROM", 15, 19);
-    check_fault("SELECT * WHERE true FROM c", "FROM", 20, 24);
-    check_fault("SELECT udf FROM c", "FROM", 11, 15);
-    check_fault("SELECT f(1 FROM c", "FROM", 11, 15);
+fn syntax_errors_have_positions() {
+    check_syntax_error("", "", 0, 0);
+    check_syntax_error("SELEC * FROM c", "SELEC", 0, 5);
+    check_syntax_error("SELECT", "SELECT", 0, 6);
+    check_syntax_error("SELECT * FROM", "FROM", 9, 13);
+    check_syntax_error("SELECT * FROM c WHERE", "WHERE", 16, 21);
+    check_syntax_error("SELECT * FROM c WHERE -", "-", 22, 23);
+    check_syntax_error("SELECT * FROM c WHERE c.a = 'x", "'x", 28, 30);
+    check_syntax_error("SELECT *, c.a FROM c", ",", 8, 9);
+    check_syntax_error("SELECT VALUE * FROM c", "*", 13, 14);
+    check_syntax_error("SELECT c.order FROM c", "order", 9, 14);
+    check_syntax_error("SELECT c.a AS value FROM c", "value", 14, 19);
+    check_syntax_error("SELECT c.null FROM c", "null", 9, 13);
+    check_syntax_error("SELECT 1 WHERE a NOT = 1", "=", 21, 22);
+    check_syntax_error("SELECT 1 WHERE a IN ()", ")", 21, 22);
+    check_syntax_error("SELECT 1 WHERE a IN (1) IN (2)", "IN", 24, 26);
+    check_syntax_error("SELECT a ! b", "!", 9, 10);
+    check_syntax_error("SELECT a == b", "=", 10, 11);
+    check_syntax_error("SELECT 1; SELECT 2", ";", 8, 9);
+    check_syntax_error("SELECT /* no */ 1", "/", 7, 8);
+    check_syntax_error("SELECT TOP -1 * FROM c", "-", 11, 12);
+    check_syntax_error("SELECT * FROM c OFFSET 1", "1", 23, 24);
+    check_syntax_error("SELECT * FROM 'c'", "'c'", 14, 17);
+    check_syntax_error("SELECT * FROM c[c.x]", "c", 14, 15);
+    check_syntax_error("SELECT 1 WHERE a LIKE 'b' ESCAPE 'cd'", "'cd'", 33, 37);
+    check_syntax_error("SELECT 1 WHERE FROM c", "FROM", 15, 19);
+    check_syntax_error("SELECT * WHERE true FROM c", "FROM", 20, 24);
+    check_syntax_error("SELECT udf FROM c", "FROM", 11, 15);
+    check_syntax_error("SELECT f(1 FROM c", "FROM", 11, 15);
 }
 
 #[test]
-fn a_long_token_is_cut_in_the_message() {
-    let fault = parse(&format!("SELECT '{}", "x".repeat(100_000))).unwrap_err();
-    assert!(fault.message.len() < 150, "{}", fault.message.len());
+fn long_tokens_are_truncated_in_messages() {
+    let diagnostic = parse(&format!("SELECT '{}", "x".repeat(100_000))).unwrap_err();
+    assert!(diagnostic.message.len() < 150, "{}", diagnostic.message.len());
 }
 
 /// Runs on a stack of half the size that server threads have.
@@ -234,14 +235,14 @@ fn nested_in(open: &str, close: &str, levels: usize) -> String {
 }
 
 #[test]
-fn nesting_has_a_limit_with_two_sides() {
+fn nesting_limit_is_exact() {
     on_a_small_stack(|| {
         // The scalar itself is the first level.
         for (open, close) in [("(", ")"), ("[", "]"), ("{a:", "}"), ("- ", ""), ("NOT ", ""), ("f(", ")"), ("c[", "]")]
         {
             assert!(parse(&nested_in(open, close, NESTING_MAX - 1)).is_ok(), "{open}");
-            let fault = parse(&nested_in(open, close, NESTING_MAX)).unwrap_err();
-            assert!(fault.message.contains("nests deeper than 256 levels"), "{open}: {}", fault.message);
+            let diagnostic = parse(&nested_in(open, close, NESTING_MAX)).unwrap_err();
+            assert!(diagnostic.message.contains("nests deeper than 256 levels"), "{open}: {}", diagnostic.message);
         }
     });
 }
@@ -274,7 +275,7 @@ fn chains_are_flat() {
 }
 
 #[test]
-fn constructors_and_lists_have_a_limit_with_two_sides() {
+fn constructor_and_list_limits_are_exact() {
     let items = |n: usize| (0..n).map(|i| format!("a{i}")).collect::<Vec<_>>().join(",");
     assert!(parse(&format!("SELECT {}", items(PROPERTIES_MAX))).is_ok());
     assert!(parse(&format!("SELECT {}", items(PROPERTIES_MAX + 1))).is_err());
@@ -300,9 +301,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn any_text_is_parsed_or_refused_within_its_bounds(text in prop_oneof![any::<String>(), token_soup()]) {
-        if let Err(fault) = parse(&text) {
-            prop_assert!(text.get(fault.span.start..fault.span.end).is_some());
+    fn any_text_parses_or_has_an_error_inside_it(text in prop_oneof![any::<String>(), token_soup()]) {
+        if let Err(diagnostic) = parse(&text) {
+            prop_assert!(text.get(diagnostic.span.start..diagnostic.span.end).is_some());
         }
     }
 

@@ -7,7 +7,7 @@ use super::{print, print_expr};
 
 #[track_caller]
 fn check(text: &str, want: &str) {
-    let select = parse(text).unwrap_or_else(|fault| panic!("{text}: {fault:?}"));
+    let select = parse(text).unwrap_or_else(|diagnostic| panic!("{text}: {diagnostic:?}"));
     assert_eq!(print(&select), want, "{text}");
 }
 
@@ -18,7 +18,7 @@ fn check_scalar(text: &str, want: &str) {
 
 #[track_caller]
 fn scalar(text: &str) -> Expr {
-    match parse(&format!("SELECT VALUE {text}")).unwrap_or_else(|fault| panic!("{text}: {fault:?}")).spec {
+    match parse(&format!("SELECT VALUE {text}")).unwrap_or_else(|diagnostic| panic!("{text}: {diagnostic:?}")).spec {
         SelectSpec::Value(item) => item.expr,
         other => panic!("{other:?}"),
     }
@@ -72,7 +72,7 @@ fn names_strings_and_numbers() {
 }
 
 /// The tree without spans. `Debug` distinguishes values that `==` does not (`NaN`, `-0.0`).
-fn bare(text: &str) -> Option<String> {
+fn tree_without_spans(text: &str) -> Option<String> {
     let tree = format!("{:?}", parse(text).ok()?);
     let mut parts = tree.split("Span {");
     let first = parts.next()?.to_owned();
@@ -112,13 +112,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn printing_and_parsing_gives_the_tree_again(text in prop_oneof![
+    fn parsing_printed_text_gives_the_same_tree(text in prop_oneof![
         3 => scalar_text().prop_map(|scalar| format!("SELECT TOP 1 {scalar} AS x FROM c WHERE {scalar} ORDER BY c.x DESC")),
         1 => token_soup(),
     ]) {
         if let Ok(select) = parse(&text) {
             let printed = print(&select);
-            prop_assert_eq!(bare(&printed), bare(&text), "{}", printed);
+            prop_assert_eq!(tree_without_spans(&printed), tree_without_spans(&text), "{}", printed);
         }
     }
 }

@@ -116,7 +116,7 @@ fn without_a_limit_every_row_is_ranked() {
 }
 
 #[test]
-fn what_a_client_must_know() {
+fn required_client_features() {
     let missing = |text: &str, features: &str| plan_with(text, &[], features).unwrap_err().message;
     let text = "SELECT TOP 1 * FROM c ORDER BY RANK RRF(FullTextScore(c.t, 'a'), FullTextScore(c.u, 'b'), [1, 2])";
     assert!(missing(text, "Top,NonStreamingOrderBy,HybridSearch").contains("WeightedRankFusion"));
@@ -137,7 +137,7 @@ fn terms_are_constants() {
 
 /// Does what a client does: gather statistics, fill them in, run, fuse.
 #[test]
-fn every_text_of_a_plan_can_be_run() {
+fn every_query_of_a_plan_runs() {
     let items: Vec<Value> = [
         r#"{"_rid":"1","id":"a","t":"red fish and blue fish"}"#,
         r#"{"_rid":"2","id":"b","t":"a fish"}"#,
@@ -153,17 +153,17 @@ fn every_text_of_a_plan_can_be_run() {
         rows.iter().map(|row| json::parse(row).unwrap()).collect::<Vec<_>>()
     };
     let text = "SELECT TOP 3 c.id FROM c ORDER BY RANK FullTextScore(c.t, 'fish', 'swim')";
-    let select = check::read(text).unwrap();
+    let select = check::parse_and_check(text).unwrap();
     let parameters = Parameters::default();
     let geospatial = Geospatial::Geography;
     let bind = Bind { parameters: &parameters, geospatial, embeddings: &[], full_text: None, started_ms: None };
     let counts = check::counts(&select, &parameters).unwrap();
-    let hybrid = Hybrid::of(&select, text, bind, counts, Reading::Sorted).unwrap().unwrap();
+    let hybrid = Hybrid::of(&select, text, bind, counts, ComponentFormat::Sorted).unwrap().unwrap();
     let mut statistics = GlobalStatistics::default();
     run(hybrid.statistics_query().unwrap()).iter().for_each(|row| statistics.add(row).unwrap());
     assert_eq!(statistics, GlobalStatistics { documents: 4, texts: vec![(6, vec![2, 1])] });
     let component = hybrid.component_queries(&statistics).next().unwrap();
-    let rows: Vec<ScoredItem> = run(&component).iter().map(|row| scored(row).unwrap()).collect();
+    let rows: Vec<ScoredItem> = run(&component).iter().map(|row| parse_scored_row(row).unwrap()).collect();
     let ids: Vec<&str> = rows.iter().map(|row| row.payload.get("id").unwrap().as_str().unwrap()).collect();
     assert_eq!(ids, ["c", "b", "a"], "the rarest term first, then the shortest text; without text, no score");
 }
@@ -171,7 +171,7 @@ fn every_text_of_a_plan_can_be_run() {
 /// As the .NET and JavaScript clients request it: rows that are not merged in order, with scores of which the highest
 /// is the best.
 #[test]
-fn components_that_are_not_merged_by_order() {
+fn unsorted_components() {
     let features = format!("{FEATURES},HybridSearchSkipOrderByRewrite");
     let text = "SELECT TOP 10 c.id FROM c WHERE c.n > 1 ORDER BY RANK RRF(FullTextScore(c.text, 'swim'), FullTextScore(c.t, 'run'), [1, -2])";
     let plan = plan_with(text, &[], &features).unwrap();

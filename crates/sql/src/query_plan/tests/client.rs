@@ -19,7 +19,7 @@ fn run(text: &str, items: &[Value]) -> Vec<Value> {
     rows.iter().map(|row| json::parse(row).unwrap()).collect()
 }
 
-fn follow(text: &str, partitions: &[Vec<Value>]) -> Vec<Value> {
+fn run_plan(text: &str, partitions: &[Vec<Value>]) -> Vec<Value> {
     let info = super::info(text);
     let rewritten = info.get("rewrittenQuery").and_then(Value::as_str).unwrap();
     let sent = if rewritten.is_empty() { text } else { rewritten };
@@ -118,7 +118,7 @@ fn count(rows: Vec<Value>, info: &Value) -> Vec<Value> {
 }
 
 /// Normalizes the spelling of numbers; sorts the rows unless the query orders them.
-fn shown(rows: &[Value], ordered: bool) -> Vec<String> {
+fn row_texts(rows: &[Value], ordered: bool) -> Vec<String> {
     let mut shown: Vec<String> = rows.iter().map(|row| json::to_string(row).replace(".0", "")).collect();
     if !ordered {
         shown.sort();
@@ -160,11 +160,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn many_partitions_answer_as_one(partitions in prop::collection::vec(prop::collection::vec(item(), 0..8), 1..4)) {
+    fn merged_partitions_equal_one_partition(partitions in prop::collection::vec(prop::collection::vec(item(), 0..8), 1..4)) {
         let all = partitions.concat();
         for text in QUERIES {
             let ordered = text.contains("ORDER BY");
-            prop_assert_eq!(shown(&follow(text, &partitions), ordered), shown(&run(text, &all), ordered), "{}", text);
+            prop_assert_eq!(row_texts(&run_plan(text, &partitions), ordered), row_texts(&run(text, &all), ordered), "{}", text);
         }
     }
 }

@@ -33,24 +33,24 @@ impl Scene {
         Scene { env: ManualEnv::default(), block, rows }
     }
 
-    fn pass(&self, start: PageStart) -> RowPipeline<'_> {
-        let (geospatial, room) = (Geospatial::Geography, MemoryBudget::new(BUILT_BYTES_MAX));
-        let cx = Context { env: &self.env, started_ms: 0, geospatial, user_functions: None, room, watch: None };
+    fn pipeline(&self, start: PageStart) -> RowPipeline<'_> {
+        let (geospatial, memory) = (Geospatial::Geography, MemoryBudget::new(BUILT_BYTES_MAX));
+        let cx = Context { env: &self.env, started_ms: 0, geospatial, user_functions: None, memory, interrupt: None };
         let size = PageSize { rows: self.rows, bytes: BUILT_BYTES_MAX };
         RowPipeline::new(&self.block, cx, start, size)
     }
 
     /// All rows of all pages, each page merged from one pipeline per morsel.
-    fn pages(&self, pieces: &[Vec<Value>]) -> Vec<(String, usize)> {
+    fn pages(&self, morsels: &[Vec<Value>]) -> Vec<(String, usize)> {
         let (mut pages, mut start) = (Vec::new(), Some(PageStart::beginning(0, None)));
         while let Some(at) = start {
-            let mut sum = self.pass(at.clone());
-            for piece in pieces {
-                let mut pass = self.pass(at.clone());
-                feed(&mut pass, piece);
-                sum.merge(pass).unwrap();
+            let mut merged = self.pipeline(at.clone());
+            for morsel in morsels {
+                let mut pass = self.pipeline(at.clone());
+                feed(&mut pass, morsel);
+                merged.merge(pass).unwrap();
             }
-            let finished = sum.finish(None).unwrap();
+            let finished = merged.finish(None).unwrap();
             pages.push((text(&finished), finished.rows.len()));
             start = finished.next;
         }
@@ -58,9 +58,9 @@ impl Scene {
     }
 }
 
-fn feed(pass: &mut RowPipeline<'_>, items: &[Value]) {
+fn feed(pipeline: &mut RowPipeline<'_>, items: &[Value]) {
     for (docnum, item) in items.iter().enumerate() {
-        pass.item(docnum as u64 + 1, SlotValue::Value(item)).unwrap();
+        pipeline.add_item(docnum as u64 + 1, SlotValue::Value(item)).unwrap();
     }
 }
 
@@ -72,26 +72,26 @@ fn text(finished: &Finished) -> String {
 
 /// Two partly read ranges, as after a split: the rows already returned for each item are not returned again.
 #[test]
-fn every_stretch_goes_on_at_its_own_place() {
+fn each_range_resumes_at_its_own_position() {
     let scene = Scene::of("SELECT VALUE t FROM c JOIN t IN c.tags", 100);
-    let mut pass = scene.pass(PageStart::beginning(0, None));
+    let mut pass = scene.pipeline(PageStart::beginning(0, None));
     let items = ["[1,2,3]", "[4,5,6]"].map(|tags| json::parse(format!(r#"{{"tags":{tags}}}"#).as_bytes()).unwrap());
     for (docnum, given, item) in [(7, 1, &items[0]), (9, 2, &items[1])] {
         pass.resume(docnum, given);
-        pass.item(docnum, SlotValue::Value(item)).unwrap();
+        pass.add_item(docnum, SlotValue::Value(item)).unwrap();
     }
     assert_eq!(text(&pass.finish(None).unwrap()), "2,3,6");
 }
 
 /// Items inserted or deleted between two pages neither move the other rows nor repeat one.
 #[test]
-fn pages_of_sorted_distinct_rows_go_on_behind_their_last_row() {
+fn sorted_distinct_pages_resume_after_their_last_row() {
     let scene = Scene::of("SELECT DISTINCT VALUE c.n FROM c ORDER BY c.k DESC", 2);
     let page = |start: PageStart, items: &[(u64, i64, i64)]| {
-        let mut pass = scene.pass(start);
+        let mut pass = scene.pipeline(start);
         for (docnum, k, n) in items {
             let item = Object::new().with("k", *k).with("n", *n).into();
-            pass.item(*docnum, SlotValue::Value(&item)).unwrap();
+            pass.add_item(*docnum, SlotValue::Value(&item)).unwrap();
         }
         let finished = pass.finish(None).unwrap();
         (text(&finished), finished.next)
@@ -106,7 +106,7 @@ fn pages_of_sorted_distinct_rows_go_on_behind_their_last_row() {
 
 /// A hundred morsels with the same four rows need as much memory as one: the page is not cut short.
 #[test]
-fn rows_that_many_pieces_have_are_held_once() {
+fn duplicate_rows_of_many_morsels_are_stored_once() {
     let scene = Scene::of("SELECT DISTINCT VALUE c.n FROM c", 100);
     let piece = || ["a", "b", "c", "d"].map(|n| Object::new().with("n", n.repeat(256 << 10)).into()).to_vec();
     let pieces: Vec<Vec<Value>> = (0..100).map(|_| piece()).collect();
@@ -116,7 +116,7 @@ fn rows_that_many_pieces_have_are_held_once() {
 
 /// Of numbers with equal encodings, the first one read is the row.
 #[test]
-fn a_distinct_row_is_the_first_that_came() {
+fn distinct_returns_the_first_of_equal_rows() {
     let scene = Scene::of("SELECT DISTINCT VALUE c.n FROM c", 100);
     let piece = |n: i64| vec![Object::new().with("n", n).into()];
     let pages = scene.pages(&[piece(9_007_199_254_740_993), piece(9_007_199_254_740_992)]);
@@ -125,7 +125,7 @@ fn a_distinct_row_is_the_first_that_came() {
 
 /// Lists in forty groups that grow with every morsel: memory stays bounded, and later pages return the rest.
 #[test]
-fn groups_that_grow_in_the_sum_are_left_to_later_pages() {
+fn groups_that_outgrow_memory_when_merged_move_to_later_pages() {
     let scene = Scene::of("SELECT c.g, ARRAY_LENGTH(MAKELIST(c.n)) AS n FROM c GROUP BY c.g", 100);
     let long = "x".repeat(1 << 20);
     let item = |g: i64| Object::new().with("g", g).with("n", long.as_str()).into();

@@ -99,7 +99,7 @@ fn decode(bytes: &[u8]) -> Option<QueryCursor> {
         KEY => CursorPosition::Key(ResumeKey::whole(std::mem::take(&mut rest).to_vec())),
         TRUNCATED_KEY => {
             let digest = take_digest(&mut rest)?;
-            CursorPosition::Key(ResumeKey::cut(std::mem::take(&mut rest).to_vec(), digest))
+            CursorPosition::Key(ResumeKey::truncated(std::mem::take(&mut rest).to_vec(), digest))
         }
         ROW => CursorPosition::Row(take_number(&mut rest)?),
         _ => return None,

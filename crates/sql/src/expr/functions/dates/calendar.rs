@@ -44,7 +44,7 @@ impl DateTime {
             return None;
         }
         let seconds = (hour * 60 + minute) * 60 + second;
-        let days = days_before(Date { year, month, day });
+        let days = days_since_epoch(Date { year, month, day });
         DateTime::from_ticks(days * TICKS_PER_DAY + seconds * TICKS_PER_SECOND + fraction_ticks)
     }
 
@@ -100,7 +100,7 @@ impl DateTime {
             return None;
         }
         let day = date.day.min(days_in_month(year, month));
-        DateTime::from_ticks(days_before(Date { year, month, day }) * TICKS_PER_DAY + self.ticks_of_day())
+        DateTime::from_ticks(days_since_epoch(Date { year, month, day }) * TICKS_PER_DAY + self.ticks_of_day())
     }
 }
 
@@ -160,7 +160,7 @@ pub fn days_in_month(year: i64, month: i64) -> i64 {
 }
 
 /// Days between 1970-01-01 and this date.
-fn days_before(date: Date) -> i64 {
+fn days_since_epoch(date: Date) -> i64 {
     let year = date.year - i64::from(date.month <= 2);
     let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
     let day_of_year = (153 * ((date.month + 9) % 12) + 2) / 5 + date.day - 1;

@@ -68,7 +68,7 @@ impl DatePart {
     }
 
     pub fn add(self, at: DateTime, count: i64) -> Option<DateTime> {
-        match self.step() {
+        match self.delta() {
             DateDelta::Months(months) => at.add_months(count.checked_mul(months)?),
             DateDelta::Ns(ns) => {
                 let ticks = i128::from(at.ticks()) + i128::from(count) * ns / NS_PER_TICK;
@@ -79,7 +79,7 @@ impl DatePart {
 
     /// The number of boundaries of this part between two times: how often its value changes.
     pub fn boundaries(self, start: DateTime, end: DateTime) -> i128 {
-        match self.step() {
+        match self.delta() {
             DateDelta::Months(months) => i128::from(month_count(end) / months - month_count(start) / months),
             DateDelta::Ns(ns) => ns_since_epoch(end).div_euclid(ns) - ns_since_epoch(start).div_euclid(ns),
         }
@@ -87,7 +87,7 @@ impl DatePart {
 
     /// The start of the bin: the last time not after `at` that is a whole number of bins away from the origin.
     pub fn bin(self, at: DateTime, size: i64, origin: DateTime) -> Option<DateTime> {
-        match self.step() {
+        match self.delta() {
             DateDelta::Months(months) => bin_months(at, size.checked_mul(months)?, origin),
             DateDelta::Ns(ns) => {
                 let width = ns.checked_mul(i128::from(size))?;
@@ -98,7 +98,7 @@ impl DatePart {
         }
     }
 
-    fn step(self) -> DateDelta {
+    fn delta(self) -> DateDelta {
         let ticks = match self {
             DatePart::Year => return DateDelta::Months(MONTHS_PER_YEAR),
             DatePart::Month => return DateDelta::Months(1),

@@ -58,9 +58,9 @@ struct Translator<'s> {
     text: String,
     /// The positions of end anchors (`\z`) in `text`.
     ends: Vec<usize>,
-    asked: EndAnchors,
+    end_anchors: EndAnchors,
     /// Whether the preceding token is or contains an end anchor.
-    last_asks: bool,
+    last_has_end: bool,
     ends_last: bool,
     flags: RegexFlags,
     outer: Vec<(RegexFlags, EndAnchors)>,
@@ -75,8 +75,8 @@ pub fn translate(source: &str, flags: RegexFlags) -> Result<Option<Translated>> 
         rest: source,
         text: String::with_capacity(source.len()),
         ends: Vec::new(),
-        asked: EndAnchors::default(),
-        last_asks: false,
+        end_anchors: EndAnchors::default(),
+        last_has_end: false,
         ends_last: true,
         flags,
         outer: Vec::new(),
@@ -140,8 +140,8 @@ impl<'s> Translator<'s> {
 
     /// Takes the text up to this character, and the character.
     fn until(&mut self, closing: char) -> Option<&'s str> {
-        let (before, behind) = self.rest.split_once(closing)?;
-        self.rest = behind;
+        let (before, after) = self.rest.split_once(closing)?;
+        self.rest = after;
         Some(before)
     }
 
@@ -155,8 +155,8 @@ impl<'s> Translator<'s> {
     fn atom(&mut self, text: &str) {
         self.text.push_str(text);
         self.last = PrecedingToken::Atom;
-        self.last_asks = false;
-        self.ends_last &= !(self.asked.before || self.asked.in_branch);
+        self.last_has_end = false;
+        self.ends_last &= !(self.end_anchors.before || self.end_anchors.in_branch);
     }
 
     /// An end anchor: matches at the end of the subject, or before a newline that is its last character.
@@ -164,8 +164,8 @@ impl<'s> Translator<'s> {
         self.ends.push(self.text.len());
         self.text.push_str(END);
         self.last = PrecedingToken::Atom;
-        self.last_asks = true;
-        self.asked.in_branch = true;
+        self.last_has_end = true;
+        self.end_anchors.in_branch = true;
     }
 
     fn comment(&mut self) {
@@ -180,7 +180,7 @@ impl<'s> Translator<'s> {
         }
         self.text.push_str(repeats);
         self.last = PrecedingToken::Quantifier;
-        self.ends_last &= !self.last_asks;
+        self.ends_last &= !self.last_has_end;
         if self.eat("?") {
             self.text.push('?');
         } else if self.eat("+") {
@@ -203,7 +203,7 @@ impl<'s> Translator<'s> {
         };
         let inside = self.rest.split_once('}').map(|(inside, _)| inside);
         match inside.and_then(|inside| Some((inside, repeats(inside)?))) {
-            Some((inside, _)) if is_backwards(inside) => None,
+            Some((inside, _)) if is_reversed_range(inside) => None,
             Some((inside, text)) => {
                 self.rest = self.rest.get(inside.len() + 1..).unwrap_or_default();
                 self.quantifier(&text)
@@ -232,11 +232,11 @@ impl<'s> Translator<'s> {
             '1'..='9' => return Ok(self.number(escaped)),
             'x' | 'o' => return Ok(self.code(escaped).map(|one| self.atom(&literal(one)))),
             'N' if !self.rest.starts_with('{') => self.atom(r"[^\n]"),
-            'N' if !self.rest.starts_with("{U+") => return Err(refused("Characters by name")),
+            'N' if !self.rest.starts_with("{U+") => return Err(unsupported("Characters by name")),
             'N' => return Ok(self.code(escaped).map(|one| self.atom(&literal(one)))),
             'g' | 'k' => return Ok(self.reference(escaped)),
-            'X' => return Err(refused(r"\X")),
-            'b' | 'B' if self.rest.starts_with('{') => return Err(refused("Boundaries by name")),
+            'X' => return Err(unsupported(r"\X")),
+            'b' | 'B' if self.rest.starts_with('{') => return Err(unsupported("Boundaries by name")),
             sign if sign.is_ascii_punctuation() || sign.is_whitespace() => self.atom(&literal(sign)),
             _ => self.escaped(escaped),
         }
@@ -344,7 +344,7 @@ impl<'s> Translator<'s> {
 
     fn open(&mut self) -> Result<Option<()>> {
         if self.rest.starts_with('*') {
-            return Err(refused("Verbs"));
+            return Err(unsupported("Verbs"));
         }
         if !self.eat("?") {
             self.groups += 1;
@@ -358,11 +358,11 @@ impl<'s> Translator<'s> {
             let back = self.until(')').and_then(|name| name.strip_prefix("P="));
             return Ok(back.map(|name| self.atom(&format!(r"\k<{name}>"))));
         }
-        self.check_built()?;
+        self.check_supported()?;
         Ok(self.special())
     }
 
-    fn check_built(&self) -> Result<()> {
+    fn check_supported(&self) -> Result<()> {
         let rest = self.rest.trim_start_matches(['+', '-']);
         let recursion = rest.starts_with(|first: char| first.is_ascii_digit())
             || ["R)", "&", "P>"].iter().any(|beginning| self.rest.starts_with(beginning));
@@ -370,10 +370,10 @@ impl<'s> Translator<'s> {
         let flags = self.rest.split([')', ':']).next().unwrap_or_default();
         let is_switch = flags.bytes().all(|flag| flag.is_ascii_lowercase() || matches!(flag, b'^' | b'-'));
         match self.rest.starts_with('|') {
-            _ if is_switch && flags.contains(['a', 'd', 'l', 'n', 'p']) => Err(refused("One of these flags")),
-            _ if recursion => Err(refused("Recursion")),
-            _ if code => Err(refused("Code")),
-            true => Err(refused("Numbering groups anew in each branch")),
+            _ if is_switch && flags.contains(['a', 'd', 'l', 'n', 'p']) => Err(unsupported("One of these flags")),
+            _ if recursion => Err(unsupported("Recursion")),
+            _ if code => Err(unsupported("Code")),
+            true => Err(unsupported("Numbering groups anew in each branch")),
             false => Ok(()),
         }
     }
@@ -401,24 +401,25 @@ impl<'s> Translator<'s> {
     }
 
     fn enter(&mut self, text: &str) {
-        self.outer.push((self.flags, self.asked));
-        self.asked = EndAnchors { before: self.asked.before || self.asked.in_branch, ..EndAnchors::default() };
+        self.outer.push((self.flags, self.end_anchors));
+        self.end_anchors =
+            EndAnchors { before: self.end_anchors.before || self.end_anchors.in_branch, ..EndAnchors::default() };
         self.text.push_str(text);
         self.last = PrecedingToken::Nothing;
     }
 
     fn branch(&mut self) {
-        self.asked.in_other_branch |= self.asked.in_branch;
-        self.asked.in_branch = false;
+        self.end_anchors.in_other_branch |= self.end_anchors.in_branch;
+        self.end_anchors.in_branch = false;
         self.text.push('|');
         self.last = PrecedingToken::Nothing;
     }
 
     fn close(&mut self) {
-        self.last_asks = self.asked.in_branch || self.asked.in_other_branch;
+        self.last_has_end = self.end_anchors.in_branch || self.end_anchors.in_other_branch;
         if let Some((flags, asked)) = self.outer.pop() {
             self.flags = flags;
-            self.asked = EndAnchors { in_branch: asked.in_branch || self.last_asks, ..asked };
+            self.end_anchors = EndAnchors { in_branch: asked.in_branch || self.last_has_end, ..asked };
         }
         self.text.push(')');
         self.last = PrecedingToken::Atom;
@@ -439,13 +440,13 @@ impl<'s> Translator<'s> {
     fn switch(&mut self) -> Option<()> {
         let end = self.rest.find([')', ':'])?;
         let (letters, rest) = self.rest.split_at(end);
-        let (letters, anew) = letters.strip_prefix('^').map_or((letters, false), |letters| (letters, true));
+        let (letters, resets) = letters.strip_prefix('^').map_or((letters, false), |letters| (letters, true));
         let (on, off) = letters.split_once('-').unwrap_or((letters, ""));
         if on.contains('R') || off.contains('R') {
             return None;
         }
         let off: String =
-            if anew { "imsx".chars().filter(|flag| !on.contains(*flag)).collect() } else { off.to_owned() };
+            if resets { "imsx".chars().filter(|flag| !on.contains(*flag)).collect() } else { off.to_owned() };
         let dash = if off.is_empty() { "" } else { "-" };
         let mut flags = self.flags;
         for (letters, set) in [(on, true), (off.as_str(), false)] {
@@ -465,12 +466,12 @@ impl<'s> Translator<'s> {
 }
 
 /// `{3,2}`, which is invalid.
-fn is_backwards(repeats: &str) -> bool {
+fn is_reversed_range(repeats: &str) -> bool {
     let number = |text: &str| text.parse::<u64>().ok();
     repeats.split_once(',').is_some_and(|(least, most)| number(least).zip(number(most)).is_some_and(|(l, m)| l > m))
 }
 
-fn refused(what: &str) -> Error {
+fn unsupported(what: &str) -> Error {
     Error::refused(format!("{what} in a regular expression"))
 }
 

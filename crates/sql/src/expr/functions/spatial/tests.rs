@@ -36,7 +36,7 @@ fn relations() {
 }
 
 #[test]
-fn area_of_what_has_none() {
+fn points_and_lines_have_no_area() {
     check("ST_AREA", &[POINT], "0");
     check("ST_AREA", &["{'type':'LineString','coordinates':[[0,0],[1,1]]}"], "0");
 }
@@ -51,7 +51,7 @@ fn validity_has_a_reason() {
 }
 
 #[test]
-fn what_is_no_shape_has_no_answer() {
+fn invalid_geometries_are_undefined() {
     for other in ["undefined", "null", "1", "'Point'", "[31.9,-4.8]", "{}", "{'type':'Point','coordinates':[0,91]}"] {
         for name in ["ST_WITHIN", "ST_INTERSECTS", "ST_DISTANCE"] {
             check(name, &[SQUARE, other], "undefined");
@@ -75,7 +75,7 @@ fn distances_are_metres() {
 }
 
 #[test]
-fn a_remembered_shape_is_not_taken_for_another() {
+fn cached_geometries_are_not_confused() {
     for _ in 0..2 {
         check("ST_WITHIN", &[POINT, SQUARE], "true");
         check("ST_WITHIN", &[POINT, &SQUARE.replace("-4.7", "-4.9")], "false");
@@ -105,7 +105,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn whatever_the_arguments_there_is_an_answer(a in anything(), b in anything()) {
+    fn any_arguments_return(a in anything(), b in anything()) {
         for function in FUNCTIONS {
             answer(function.name, &[a.clone(), b.clone()]);
         }

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn only_arrays_have_functions_of_arrays() {
+fn array_functions_reject_other_types() {
     for name in ["ARRAY_AVG", "ARRAY_LENGTH", "ARRAY_MAX", "ARRAY_MEDIAN", "ARRAY_MIN", "ARRAY_SUM"] {
         check_wrong_types(name, &["[1]"], &NOT_ARRAYS);
     }
@@ -68,7 +68,7 @@ fn all_and_any_are_three_valued() {
 }
 
 #[test]
-fn numbers_of_arrays() {
+fn sums_averages_and_medians() {
     check(&[
         ("ARRAY_SUM([])", "0"),
         ("ARRAY_SUM([1, 2.5])", "3.5"),
@@ -86,7 +86,7 @@ fn numbers_of_arrays() {
 }
 
 #[test]
-fn extremes_of_arrays() {
+fn array_min_and_max() {
     check(&[
         ("ARRAY_MAX([12, 'abc', true, false, null, undefined])", r#""abc""#),
         ("ARRAY_MIN([12, 'abc', true, false, null, undefined])", "null"),
@@ -100,7 +100,7 @@ fn extremes_of_arrays() {
 }
 
 #[test]
-fn parts_and_wholes() {
+fn concatenations_slices_choices_and_conversions() {
     check(&[
         ("ARRAY_CONCAT([1], [], [[2], 'a'])", r#"[1,[2],"a"]"#),
         ("ARRAY_CONCAT([], [])", "[]"),
@@ -156,7 +156,7 @@ fn large_arrays_take_reasonable_time() {
     let right = Value::Array((200_000..400_000).map(number).collect());
     for (name, want) in [("SETUNION", 400_000), ("SETDIFFERENCE", 200_000), ("SETINTERSECT", 0)] {
         let mut terms = [&left, &right].map(|v| Some(Cow::Borrowed(v)));
-        let answer = with_context(ROOM_BYTES, |cx| (find(name).unwrap().call)(&mut terms, cx)).unwrap().unwrap();
+        let answer = with_context(BUDGET_BYTES, |cx| (find(name).unwrap().call)(&mut terms, cx)).unwrap().unwrap();
         assert_eq!(answer.as_array().unwrap().len(), want, "{name}");
     }
     let wanted: Vec<Value> = (0..200_000).map(|n| number(-n - 1)).collect();
@@ -166,7 +166,7 @@ fn large_arrays_take_reasonable_time() {
 }
 
 #[test]
-fn results_fit_the_room() {
+fn results_are_charged_to_the_memory_budget() {
     let list = Value::Array(vec![Value::from("x".repeat(100)); 10]);
     for (name, count) in [("ARRAY_CONCAT", 2), ("SETUNION", 2), ("ARRAY_MAX", 1)] {
         let mut terms: Vec<Datum<'_>> = (0..count).map(|_| Some(Cow::Borrowed(&list))).collect();

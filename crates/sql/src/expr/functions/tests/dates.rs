@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn accepted_text() {
+fn accepted_datetime_text() {
     for yes in [
         "2024-12-12",
         "2024-12-12Z",
@@ -55,7 +55,7 @@ fn accepted_text() {
 }
 
 #[test]
-fn adds() {
+fn datetime_add() {
     check(&[
         ("DATETIMEADD('mm', 1, '2024-01-31')", r#""2024-02-29T00:00:00.0000000Z""#),
         ("DATETIMEADD('yyyy', -1, '2024-02-29T01:02:03.4')", r#""2023-02-28T01:02:03.4000000Z""#),
@@ -81,7 +81,7 @@ fn adds() {
 }
 
 #[test]
-fn bins() {
+fn datetime_bin() {
     check(&[
         ("DATETIMEBIN('2021-01-08T18:35:00', 'dd', 7)", r#""2021-01-07T00:00:00.0000000Z""#),
         ("DATETIMEBIN('2021-01-08T18:35:00', 'dd', 7, '1601-01-01')", r#""2021-01-04T00:00:00.0000000Z""#),
@@ -104,7 +104,7 @@ fn bins() {
 }
 
 #[test]
-fn differences_count_boundaries() {
+fn datetime_diff_counts_boundaries() {
     check(&[
         ("DATETIMEDIFF('yyyy', '2023-12-31T23:59:59', '2024-01-01')", "1"),
         ("DATETIMEDIFF('hh', '2024-01-01T00:59:59', '2024-01-01T01:00:00')", "1"),
@@ -119,7 +119,7 @@ fn differences_count_boundaries() {
 }
 
 #[test]
-fn parts() {
+fn datetime_parts() {
     let at = "'2016-05-29T08:30:12.1301617'";
     for (part, want) in [
         ("year", "2016"),
@@ -176,7 +176,7 @@ fn ticks_and_timestamps() {
 }
 
 #[test]
-fn clocks() {
+fn current_time_functions() {
     check(&[
         ("NOW()", r#""2024-10-14T14:20:30.6660000Z""#),
         ("GETCURRENTDATETIME()", r#""2024-10-14T14:20:30.6660000Z""#),
@@ -194,7 +194,7 @@ fn clocks() {
 }
 
 #[test]
-fn formats() {
+fn datetime_format() {
     let at = "'2024-03-05 04:07:09.0340000'";
     for (pattern, want) in [
         ("yyyyMMdd", "20240305"),

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn only_numbers_have_functions_of_numbers() {
+fn number_functions_reject_other_types() {
     for name in [
         "ABS",
         "ACOS",
@@ -120,7 +120,7 @@ fn integers_wrap_and_never_divide_by_zero() {
 }
 
 #[test]
-fn dice_stay_below_one_and_move() {
+fn rand_is_below_one_and_varies() {
     with_context(0, |cx| {
         let roll = || (find("RAND").unwrap().call)(&mut [], cx).unwrap().unwrap().as_number().unwrap().as_f64();
         let rolls: Vec<f64> = (0..1000).map(|_| roll()).collect();

@@ -39,7 +39,7 @@ fn patterns() {
 
 /// Where Perl and the underlying engines interpret a pattern differently, Perl's meaning applies.
 #[test]
-fn patterns_are_perls() {
+fn patterns_follow_perl() {
     check(&[
         ("REGEXMATCH('a<b', 'a\\\\<b')", "true"),
         ("REGEXMATCH('a&b', '^[a&&b]+$')", "true"),
@@ -69,7 +69,7 @@ fn patterns_are_perls() {
 }
 
 #[test]
-fn only_strings_match() {
+fn regex_functions_take_strings_only() {
     check_wrong_types("REGEXMATCH", &["'a'", "'a'", "'i'"], &NOT_STRINGS);
     check_wrong_types("REGEXEXTRACT", &["'a'", "'a'", "'i'"], &NOT_STRINGS);
     check_wrong_types("REGEXREPLACE", &["'a'", "'a'", "'b'", "'i'"], &NOT_STRINGS);
@@ -100,7 +100,7 @@ fn extracts_and_replaces() {
 fn call_with(name: &str, arguments: &[&str]) -> Result<Option<Value>> {
     let values: Vec<Value> = arguments.iter().map(|text| Value::from(*text)).collect();
     let mut terms: Vec<Datum<'_>> = values.iter().map(|v| Some(Cow::Borrowed(v))).collect();
-    with_context(ROOM_BYTES, |cx| Ok((find(name).unwrap().call)(&mut terms, cx)?.map(Cow::into_owned)))
+    with_context(BUDGET_BYTES, |cx| Ok((find(name).unwrap().call)(&mut terms, cx)?.map(Cow::into_owned)))
 }
 
 /// Patterns with catastrophic backtracking in other engines, or whose automaton has too many states.
@@ -127,7 +127,7 @@ fn time_is_bounded() {
 }
 
 #[test]
-fn limits_have_two_sides() {
+fn limits_are_exact() {
     let (fits, long) = ("a".repeat(BACKTRACK_TEXT_BYTES_MAX), "a".repeat(BACKTRACK_TEXT_BYTES_MAX + 1));
     assert_eq!(call_with("REGEXMATCH", &[&fits, "^a(?=a)"]).unwrap(), Some(Value::Bool(true)));
     assert_eq!(call_with("REGEXMATCH", &[&long, "^a(?=a)"]).unwrap_err().kind, Kind::Invalid);
@@ -144,7 +144,7 @@ fn limits_have_two_sides() {
 
 /// More patterns than the cache holds, repeatedly.
 #[test]
-fn every_pattern_is_its_own() {
+fn cached_patterns_are_not_confused() {
     for round in 0..3 {
         for n in 0..20 {
             let (text, pattern) = (format!("x{n}y"), format!("^x{}y$", if round == 1 { n + 1 } else { n }));

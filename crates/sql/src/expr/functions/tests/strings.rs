@@ -4,7 +4,7 @@ use super::*;
 use crate::expr::functions::strings::REPLICATE_UNITS_MAX;
 
 #[test]
-fn only_strings_have_functions_of_strings() {
+fn string_functions_reject_other_types() {
     for name in ["LENGTH", "LOWER", "UPPER", "REVERSE", "TRIM", "LTRIM", "RTRIM"] {
         check_wrong_types(name, &["'a'"], &NOT_STRINGS);
     }
@@ -70,7 +70,7 @@ fn positions_count_utf_16_units() {
 }
 
 #[test]
-fn cuts_clip_to_the_text() {
+fn substrings_are_clipped_to_the_text() {
     check(&[
         ("LEFT('abc', 0)", r#""""#),
         ("LEFT('abc', -1)", r#""""#),
@@ -86,7 +86,7 @@ fn cuts_clip_to_the_text() {
 }
 
 #[test]
-fn searches_from_a_place() {
+fn searches_from_a_position() {
     check(&[
         ("INDEX_OF('abcabc', 'abc', 1)", "3"),
         ("INDEX_OF('abcabc', 'abc', 3)", "3"),
@@ -241,7 +241,7 @@ fn conversions_read_strict_json() {
 
 /// A result that exceeds the memory budget is an error before it is built.
 #[test]
-fn results_fit_the_room() {
+fn results_are_charged_to_the_memory_budget() {
     let long = "x".repeat(1000);
     for (name, arguments) in [
         ("CONCAT", vec![long.as_str(), &long, &long]),

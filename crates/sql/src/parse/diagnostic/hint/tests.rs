@@ -2,8 +2,8 @@ use crate::parse::parse;
 
 #[track_caller]
 fn check(text: &str, part: &str) {
-    let fault = parse(text).expect_err(text);
-    let hint = fault.hint.unwrap_or_default();
+    let diagnostic = parse(text).expect_err(text);
+    let hint = diagnostic.hint.unwrap_or_default();
     assert!(hint.contains(part), "{text}: {hint:?}");
 }
 
@@ -68,7 +68,7 @@ fn the_service_s_message_comes_first() {
 }
 
 #[test]
-fn no_guess_where_there_is_nothing_to_guess() {
+fn no_hint_without_a_known_mistake() {
     assert_eq!(parse("SELECT f(1 FROM c").unwrap_err().hint, None);
     assert_eq!(parse("SELECT * FROM c WHERE -").unwrap_err().hint, None);
 }

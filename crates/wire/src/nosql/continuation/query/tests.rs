@@ -20,7 +20,7 @@ fn at() -> impl Strategy<Value = CursorPosition> {
     prop_oneof![
         prop::collection::vec(range, 0..3).prop_map(CursorPosition::Ranges),
         (prop::collection::vec(any::<u8>(), 0..200), 0usize..300)
-            .prop_map(|(key, bytes)| CursorPosition::Key(ResumeKey::whole(key).shortened(bytes))),
+            .prop_map(|(key, bytes)| CursorPosition::Key(ResumeKey::whole(key).truncated_to(bytes))),
         any::<u64>().prop_map(CursorPosition::Row),
     ]
 }
@@ -67,7 +67,7 @@ fn a_key_too_long_for_the_limit_is_truncated() {
     assert_eq!((redeemed.skip, redeemed.take), (2, Some(9)));
     let CursorPosition::Key(key) = redeemed.at else { panic!("{redeemed:?}") };
     let held = key.parts().0.len();
-    assert_eq!(key, whole.shortened(held));
+    assert_eq!(key, whole.truncated_to(held));
     assert!((600..700).contains(&held), "{held}");
     let token = tokens().issue_query("AAAA", &cursor, 16 * KB);
     assert_eq!(tokens().redeem_query("AAAA", &token).unwrap(), cursor);

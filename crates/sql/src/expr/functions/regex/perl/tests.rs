@@ -11,7 +11,7 @@ fn check(source: &str, want: &str) {
 }
 
 #[test]
-fn most_patterns_stay_as_they_are() {
+fn most_patterns_are_unchanged() {
     for same in ["", "abc", "a|b", "^a.*b+?", "(a)(?:b)(?=c)(?<!d)", r"\d\w\s\bé\p{L}", "a{2}b{2,}c{2,3}?", "😀"] {
         check(same, same);
     }
@@ -19,7 +19,7 @@ fn most_patterns_stay_as_they_are() {
 }
 
 #[test]
-fn what_the_engines_would_misread_is_spelled_out() {
+fn syntax_that_the_engines_misread_is_escaped() {
     check(r"\<\/\-", r"\x{3c}\x{2f}\x{2d}");
     check("a{,2}{x}", r"a{0,2}\{x}");
     check(r"\cA\012\e", r"\x{1}\x{a}\e");
@@ -32,7 +32,7 @@ fn what_the_engines_would_misread_is_spelled_out() {
 }
 
 #[test]
-fn classes_hold_characters_and_nothing_nested() {
+fn classes_are_not_nested() {
     check("[a&&b]", r"[a\x{26}\x{26}b]");
     check("[[a]b]", r"[\x{5b}a]b]");
     check("[]a]", r"[\x{5d}a]");
@@ -47,7 +47,7 @@ fn classes_hold_characters_and_nothing_nested() {
 }
 
 #[test]
-fn the_end_is_also_before_a_newline_that_ends_the_text() {
+fn end_anchors_match_before_a_final_newline() {
     let translated = translate(r"^a$|b\Z", PLAIN).unwrap().unwrap();
     assert_eq!(translated.text, r"^a\z|b\z");
     assert_eq!(translated.before_newline.as_deref(), Some(r"^a(?:\z|(?=\n\z))|b(?:\z|(?=\n\z))"));
@@ -57,7 +57,7 @@ fn the_end_is_also_before_a_newline_that_ends_the_text() {
 }
 
 #[test]
-fn what_comes_behind_the_end_is_told() {
+fn tokens_after_an_end_anchor_are_detected() {
     for last in ["a$", "a$|b$", "(a$|b)", "(?:x(a$))", "^(a|b$)$", r"a\Z"] {
         assert!(translate(last, PLAIN).unwrap().unwrap().ends_last, "{last}");
     }
@@ -74,14 +74,14 @@ fn flags_end_with_their_group() {
 }
 
 #[test]
-fn what_gives_nothing_back_needs_the_engine_that_backtracks() {
+fn possessive_quantifiers_need_backtracking() {
     for (source, backtracks) in [("a*+a", true), ("a{2}+", true), ("a++", true), ("a+?", false), ("[a*+]", false)] {
         assert_eq!(translate(source, PLAIN).unwrap().unwrap().backtracks, backtracks, "{source}");
     }
 }
 
 #[test]
-fn some_texts_are_no_patterns() {
+fn invalid_patterns_are_rejected() {
     for none in [
         "a**",
         "a+*",
@@ -108,7 +108,7 @@ fn some_texts_are_no_patterns() {
 }
 
 #[test]
-fn what_is_not_built_is_refused_by_name() {
+fn unsupported_features_are_rejected_by_name() {
     for (source, what) in [
         ("(a(?1)?b)", "Recursion"),
         ("(?R)", "Recursion"),
@@ -132,14 +132,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn any_text_is_translated_or_not(source in "[a-c0-9\\\\(){}\\[\\]<>?*+|^$:#&~ .,=!'RPQEgkxhHvVZzcué-]{0,24}") {
+    fn any_text_translates_or_is_rejected(source in "[a-c0-9\\\\(){}\\[\\]<>?*+|^$:#&~ .,=!'RPQEgkxhHvVZzcué-]{0,24}") {
         let _ = translate(&source, PLAIN);
         let _ = translate(&source, RegexFlags { multi_line: true, ignore_space: true });
     }
 
     /// A quoted text matches itself and nothing shorter.
     #[test]
-    fn a_quoted_text_is_itself(text in "[^\\\\]{1,12}") {
+    fn quoted_text_matches_itself(text in "[^\\\\]{1,12}") {
         let translated = translate(&format!(r"\A\Q{text}\E\z"), PLAIN)?.unwrap();
         let regex = regex::Regex::new(&translated.text).unwrap();
         prop_assert!(regex.is_match(&text));

@@ -39,7 +39,7 @@ impl<'b> Choices<'b> {
     }
 
     /// Whether a fuzzer's bytes are used up.
-    pub fn is_over(&self) -> bool {
+    pub fn is_exhausted(&self) -> bool {
         self.bytes.is_empty() && self.seed.is_none()
     }
 
@@ -54,7 +54,7 @@ impl<'b> Choices<'b> {
     }
 
     /// Between `least` and `most` values.
-    pub fn some<T>(&mut self, least: usize, most: usize, mut make: impl FnMut(&mut Self) -> T) -> Vec<T> {
+    pub fn list<T>(&mut self, least: usize, most: usize, mut make: impl FnMut(&mut Self) -> T) -> Vec<T> {
         let count = least + self.below(most - least + 1);
         (0..count).map(|_| make(self)).collect()
     }
