@@ -1,7 +1,7 @@
-//! How much a read may lag behind, in the five levels of the service.
+//! Consistency levels: the five of the service.
 //!
-//! Promise: levels are ordered, the weakest first. There is one store and it answers with its newest durable version, so every level
-//! is honoured by reading; what differs is which session tokens count and what a read costs.
+//! Invariant: levels are ordered, the weakest first. There is one store, and reads return its newest durable version,
+//! so every read satisfies every level; the levels differ in which session tokens count and in what a read costs.
 
 /// From the weakest to the strongest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,12 +32,12 @@ impl Consistency {
         }
     }
 
-    /// Whatever the case.
+    /// Ignores case.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|level| level.as_str().eq_ignore_ascii_case(text))
     }
 
-    /// How many replicas the service asks, and charges for.
+    /// How many replicas the service reads and charges for.
     pub fn reads(self) -> u8 {
         match self {
             Consistency::Eventual | Consistency::ConsistentPrefix | Consistency::Session => 1,

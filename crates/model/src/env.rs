@@ -1,4 +1,4 @@
-//! Time and chance come through this one door, so that a simulation can hold it.
+//! Environment: the only source of time and randomness, so that a simulation can control both.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -6,15 +6,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub trait Env: Send + Sync + 'static {
     /// Milliseconds since 1970-01-01 UTC.
     fn now_ms(&self) -> u64;
-    /// What the clocks of clients show: the same, unless ours was moved.
+    /// The time on clients' clocks: the same, unless the server's clock has an offset.
     fn wall_ms(&self) -> u64 {
         self.now_ms()
     }
-    /// Sixty-four bits nobody can foresee.
+    /// 64 unpredictable bits.
     fn random_u64(&self) -> u64;
 }
 
-/// The machine's own clock and the operating system's randomness.
+/// The machine's clock and the operating system's randomness.
 #[derive(Debug, Default)]
 pub struct SystemEnv;
 
@@ -31,17 +31,17 @@ impl Env for SystemEnv {
     }
 }
 
-/// The machine's own clock, set ahead by as much as a test wants.
+/// The machine's clock, set forward by an offset that tests control.
 #[derive(Debug, Default)]
 pub struct OffsetEnv {
     ahead_ms: AtomicU64,
 }
 
 impl OffsetEnv {
-    /// There is no way back: what was written under a later time stays written.
+    /// The clock cannot be set back: rows with later timestamps remain stored.
     pub fn advance_ms(&self, by_ms: u64) {
         let later = |ahead: u64| Some(ahead.saturating_add(by_ms).min(AHEAD_MS_MAX));
-        let _ = self.ahead_ms.fetch_update(Ordering::Relaxed, Ordering::Relaxed, later); // the closure always answers
+        let _ = self.ahead_ms.fetch_update(Ordering::Relaxed, Ordering::Relaxed, later); // the closure never fails
     }
 
     pub fn ahead_ms(&self) -> u64 {
@@ -49,7 +49,7 @@ impl OffsetEnv {
     }
 }
 
-/// Fifty years: seconds since 1970 then still fit where they are kept.
+/// Fifty years: seconds since 1970 then still fit the 32 bits in which they are stored.
 const AHEAD_MS_MAX: u64 = 50 * 365 * 24 * 3600 * 1000;
 
 impl Env for OffsetEnv {
@@ -66,7 +66,7 @@ impl Env for OffsetEnv {
     }
 }
 
-/// A clock that moves when told to and a chance that repeats.
+/// A clock that only the test advances, and a seeded random number generator.
 #[derive(Debug, Default)]
 pub struct ManualEnv {
     now_ms: AtomicU64,
@@ -89,7 +89,7 @@ impl Env for ManualEnv {
     }
 
     fn random_u64(&self) -> u64 {
-        // splitmix64: one addition and a mix, the same sequence for the same seed.
+        // SplitMix64: one addition and a mix, the same sequence for the same seed.
         const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
         let mut z = self.state.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -1,7 +1,7 @@
-//! An error says what the caller can do next.
+//! Errors, classified by what the caller can do next.
 //!
-//! The kind is the contract: every protocol keeps its own table from kinds to numbers. The
-//! message is for people and may change. Nothing here knows a status code.
+//! The kind is the contract: every protocol has its own table from kinds to status codes. The
+//! message is for people and may change. This module has no status codes.
 
 use std::fmt;
 use std::time::Duration;
@@ -16,34 +16,34 @@ pub struct Error {
     pub throttle: Option<Box<Throttle>>,
 }
 
-/// Where request units ran out, and who took them.
+/// Which partition ran out of request units, and which key used most of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Throttle {
     /// The partition key range.
     pub range: u32,
     pub share_ru: f64,
-    /// In this second, with what was overdrawn before.
+    /// In the current second, including what earlier seconds overdrew.
     pub used_ru: f64,
-    /// The partition key that took most of late, as clients write it.
+    /// The partition key that used most recently, as clients write it.
     pub busiest_key: Option<String>,
 }
 
-/// What went wrong, in terms of what helps.
+/// The kind of an error: what the caller can do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The same request will fail again.
     Invalid,
-    /// The answer holds a number that JSON cannot write.
+    /// The response has a number that JSON cannot represent.
     NotFinite,
     /// The partition key in the request is not the one in the item, or has the wrong shape.
     KeyMismatch,
     /// The query cannot be answered without a plan that spans partitions.
     CrossPartition,
-    /// The container at this name is not the one the caller knew: resolve the name again.
+    /// The name refers to another container than the caller expected: resolve the name again.
     ContainerChanged,
-    /// Known caller, not allowed to do this.
+    /// The caller is authenticated, but not allowed to do this.
     Forbidden,
-    /// A quota is used up; deleting helps, repeating does not.
+    /// A quota is used up; deleting data helps, retrying does not.
     QuotaExceeded,
     /// The logical partition has reached its storage cap.
     KeyFull,
@@ -51,42 +51,42 @@ pub enum Kind {
     NotFound,
     /// The parent of the resource does not exist.
     OwnerNotFound,
-    /// This replica has not yet seen what the session token asks for.
+    /// This replica has not yet reached the LSN of the session token.
     SessionNotAvailable,
-    /// Someone was first; read again, then decide.
+    /// Another writer was first; read again, then decide.
     Conflict,
-    /// The condition on the resource's version does not hold.
+    /// The precondition on the resource's version does not hold.
     PreconditionFailed,
-    /// Another operation of the same transaction failed, so that this one did not take place.
+    /// Another operation of the same transaction failed, so this one was not executed.
     FailedDependency,
-    /// The request or its answer is larger than the limit.
+    /// The request or its response is larger than the limit.
     TooLarge,
-    /// It took longer than it may; asking for less helps.
+    /// The time limit was exceeded; a smaller request helps.
     TimedOut,
     /// Another change of the same resource is still running.
     Locked,
-    /// The right request at the wrong moment.
+    /// The request is valid; retry it after the given time.
     Throttled { retry_after: Duration, over: ExceededLimit },
-    /// Concurrent writers met; the same request may succeed at once.
+    /// Concurrent writers conflicted; the same request may succeed if retried immediately.
     RetryWith,
-    /// The caller's partition map is old; refresh it.
+    /// The caller's partition map is stale; refresh it.
     Moved { epoch: u64 },
-    /// What the caller holds of the container is old: admit again, then repeat. Clients do not hear of it.
+    /// The caller's view of the container is stale: admit again, then retry. Never reported to clients.
     Outdated,
-    /// Understood, not built.
+    /// The request is understood, but the feature is not supported.
     Refused,
     /// The store cannot accept work now.
     Unavailable,
-    /// Ours; the log has the details.
+    /// A bug or a fault of the server; the log has the details.
     Internal,
 }
 
-/// What is used up for the moment.
+/// The throughput limit that is currently exhausted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExceededLimit {
-    /// The partition's share of the reserved throughput.
+    /// The partition's share of the provisioned throughput.
     Share,
-    /// The part of it that a throughput bucket may use.
+    /// The part of that share that a throughput bucket may use.
     Bucket,
 }
 
@@ -107,7 +107,7 @@ impl Error {
         Error::new(Kind::Conflict, message)
     }
 
-    /// For what is understood but not built: names the feature, never pretends.
+    /// For a feature that is understood but not supported; the message names the feature.
     pub fn refused(feature: impl fmt::Display) -> Self {
         Error::new(Kind::Refused, format!("{feature}: not built in this version of Pleiad. See docs/compatibility.md."))
     }
@@ -120,7 +120,7 @@ impl Error {
         Error::new(Kind::Internal, message)
     }
 
-    /// Bytes that we wrote and cannot read back.
+    /// Stored bytes that do not decode.
     pub fn corrupt(what: impl fmt::Display) -> Self {
         Error::new(Kind::Internal, format!("the store holds bytes that do not decode: {what}"))
     }

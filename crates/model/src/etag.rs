@@ -1,16 +1,16 @@
-//! One version of one resource.
+//! Etags: identify one version of one resource.
 //!
-//! Promise: two versions of anything that share an LSN space never have the same etag, and the text
-//! is a string of the length and alphabet Cosmos uses. Clients compare it and never look inside.
+//! Invariant: two versions in the same LSN space never have the same etag. The text has the length
+//! and alphabet that Cosmos uses; clients compare it and never parse it.
 //!
 //! ```text
 //!   "01002683-0000-0800-0000-6451fb4b0000"
 //!    │        │    │    │    │       └ always 0000
 //!    │        │    │    │    └ ts_s, seconds since 1970
-//!    │        │    │    └ seq, the change within its transaction
-//!    │        │    └ space, which LSNs are counted (a shard's, the catalog's)
+//!    │        │    │    └ seq, the number of the change within its transaction
+//!    │        │    └ space, whose LSN sequence this is (a shard's, the catalog's)
 //!    │        └ lsn, high 16 bits
-//!    └ lsn, low 32 bits                               the quotes belong to it
+//!    └ lsn, low 32 bits                               the quotes are part of it
 //! ```
 
 use std::fmt;
@@ -33,8 +33,8 @@ const TEXT_BYTES: usize = 38;
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
 impl Etag {
-    /// Reads back what `Display` writes and nothing else, quotes included: any other text is the etag
-    /// of no resource of ours.
+    /// Accepts exactly the text that `Display` writes, quotes included: no resource has any other
+    /// etag.
     pub fn parse(text: &str) -> Option<Self> {
         let bytes: &[u8; TEXT_BYTES] = text.as_bytes().try_into().ok()?;
         let (low, high) = (hex(&bytes[1..9])?, hex(&bytes[10..14])?);
@@ -47,7 +47,7 @@ impl Etag {
         (etag.text() == *bytes).then_some(etag)
     }
 
-    /// The value of `_etag` in JSON, where the quotes of the etag are escaped inside those of the string.
+    /// The value of `_etag` in JSON: the quotes of the etag are escaped inside the quotes of the string.
     pub fn write_json(&self, out: &mut Vec<u8>) {
         let text = self.text();
         out.extend_from_slice(b"\"\\\"");

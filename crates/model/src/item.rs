@@ -1,7 +1,8 @@
-//! What an item may be called and contain.
+//! Item validation: ids, resource names and time to live.
 //!
-//! Promise: what passes here can be addressed by a URL and purged by its clock. The item's partition
-//! key is `partition_key`'s job, its size is measured where its bytes are counted.
+//! Guarantees: an item that passes can be addressed by a URL, and its time to live is in range. The
+//! partition key is checked in `partition_key`; the size is checked where the item's bytes are
+//! counted.
 
 use crate::{Error, Result, Value, json};
 
@@ -11,11 +12,11 @@ mod tests;
 /// As UTF-8 JSON.
 pub const ITEM_BYTES_MAX: usize = 2 * 1024 * 1024;
 pub const ITEM_ID_BYTES_MAX: usize = 1023;
-/// Of databases, containers and everything else that is not an item.
+/// For databases, containers and every other resource that is not an item.
 pub const RESOURCE_NAME_CHARS_MAX: usize = 255;
 pub const TTL_S_MAX: i64 = 2_147_483_647;
 
-/// Ours to write: dropped from what a client sends, added to what it gets.
+/// Written by the server only: dropped from a client's request body, added to the response.
 pub const SYSTEM_PROPERTIES: [&str; 5] = ["_rid", "_self", "_etag", "_attachments", "_ts"];
 
 pub fn check_item_id(id: &str) -> Result<()> {
@@ -40,7 +41,7 @@ fn wrong_length(id: &str, limit: usize) -> Error {
     ))
 }
 
-/// A name is one segment of a URL: these characters would end it, and a space at its end gets lost.
+/// A name is one segment of a URL: these characters would end it, and a trailing space gets lost.
 fn check_addressable(id: &str) -> Result<()> {
     if id.contains(['/', '\\', '#', '?']) {
         return Err(Error::invalid(format!(
@@ -53,7 +54,7 @@ fn check_addressable(id: &str) -> Result<()> {
     Ok(())
 }
 
-/// The item's own `id`, which is a string and there.
+/// The item's `id`, which is required and must be a string.
 pub fn item_id(item: &Value) -> Result<&str> {
     match item.get("id") {
         Some(Value::String(id)) => Ok(id),
@@ -66,7 +67,7 @@ pub fn item_id(item: &Value) -> Result<&str> {
     }
 }
 
-/// Seconds to live, or -1 for ever; an item without `ttl` follows its container.
+/// Seconds to live, or -1 for no expiry; an item without `ttl` uses the container's default.
 pub fn check_ttl(item: &Value) -> Result<()> {
     let Some(ttl) = item.get("ttl") else { return Ok(()) };
     match ttl.as_i64() {

@@ -1,10 +1,10 @@
-//! JSON text to value and back.
+//! JSON parser and writer.
 //!
-//! Promise: `parse(write(v))` is `v` again, with numbers compared as doubles. A name that occurs
-//! twice keeps its first place and its last value. Reading takes time linear in the text, whatever
-//! the text; nesting is bounded, so no text can exhaust the stack.
+//! Guarantees: `parse(write(v))` is `v` again, with numbers compared as doubles. A duplicate name
+//! keeps its first position and its last value. Parsing takes time linear in the length of any
+//! text; nesting is bounded, so no text can exhaust the stack.
 //!
-//! Sizes are someone else's job (`item`), and so is what a document may contain.
+//! Size limits and the contents of a document are checked in `item`.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -13,19 +13,19 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use crate::{Error, Number, Object, Result, Value};
 
-pub mod lazy; // one's way in text, without parsing it
-mod surrogates; // escapes that are half a character
+pub mod lazy; // access to values in the text, without parsing it
+mod surrogates; // escapes of lone surrogates
 
 #[cfg(test)]
 mod tests;
 
-/// Arrays and objects inside each other; the outermost one counts.
+/// Nesting depth of arrays and objects, the outermost one included.
 pub const NESTING_MAX: usize = 128;
 
-/// Up to here comparing every pair of names is cheaper than hashing them.
+/// Up to this many names, comparing every pair is cheaper than hashing them.
 const PAIRWISE_NAMES_MAX: usize = 24;
 
-/// Half a surrogate pair is no character; JavaScript writes it all the same, and the service reads it as U+FFFD.
+/// A lone surrogate is not a character, but JavaScript writes it; the service reads it as U+FFFD.
 pub fn parse(text: &[u8]) -> Result<Value> {
     read(text).or_else(|error| match surrogates::mended(text) {
         Some(mended) => read(&mended),
@@ -35,7 +35,7 @@ pub fn parse(text: &[u8]) -> Result<Value> {
 
 fn read(text: &[u8]) -> Result<Value> {
     let mut reader = serde_json::Deserializer::from_slice(text);
-    // We count levels ourselves: the reader's own limit is one short of ours.
+    // `NestedValueSeed` counts the levels: serde_json's own limit is one level lower than `NESTING_MAX`.
     reader.disable_recursion_limit();
     let value = NestedValueSeed(0).deserialize(&mut reader).map_err(invalid)?;
     reader.end().map_err(invalid)?;
@@ -46,7 +46,7 @@ fn invalid(error: serde_json::Error) -> Error {
     Error::invalid(format!("The input content is not valid JSON: {error}."))
 }
 
-/// Reads one value that stands below this many open arrays and objects.
+/// Deserializes one value that is nested in this many open arrays and objects.
 #[derive(Clone, Copy)]
 struct NestedValueSeed(usize);
 
@@ -121,7 +121,7 @@ impl<'de> Visitor<'de> for NestedValueSeed {
     }
 }
 
-/// An object of properties as they arrived: of a name that repeats, the last value counts, in the first place.
+/// Builds an object from properties in text order: a duplicate name keeps its first position and its last value.
 pub fn with_unique_names(properties: Vec<(String, Value)>) -> Object {
     if names_repeat(&properties) { last_values(properties) } else { Object::from_unique(properties) }
 }
@@ -150,11 +150,11 @@ fn last_values(properties: Vec<(String, Value)>) -> Object {
 pub fn to_string(value: &Value) -> String {
     let mut out = Vec::new();
     write(value, &mut out);
-    // Every byte comes from a `String` or is ASCII, so nothing is ever replaced here.
+    // Every byte is from a `String` or is ASCII, so the lossy conversion never replaces anything.
     String::from_utf8(out).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
 }
 
-/// Compact text: no spaces, raw UTF-8, only the escapes JSON asks for.
+/// Compact text: no spaces, raw UTF-8, only the escapes that JSON requires.
 pub fn write(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Null => out.extend_from_slice(b"null"),
@@ -167,7 +167,7 @@ pub fn write(value: &Value, out: &mut Vec<u8>) {
     }
 }
 
-/// As `write`, but every double shows that it is one: `2.0`. For readers that tell a number's type by its text.
+/// As `write`, but every double is recognizable as one: `2.0`. For readers that infer a number's type from its text.
 pub fn write_doubles(value: &Value, out: &mut Vec<u8>) {
     write_with(value, out, &|number, out| match number {
         Number::Float(n) if n.is_finite() => out.extend_from_slice(zmij::Buffer::new().format_finite(n).as_bytes()),
@@ -175,7 +175,7 @@ pub fn write_doubles(value: &Value, out: &mut Vec<u8>) {
     });
 }
 
-/// As `write`, with numbers as somebody else writes them.
+/// As `write`, with a caller-supplied number format.
 pub fn write_with(value: &Value, out: &mut Vec<u8>, number: &dyn Fn(Number, &mut Vec<u8>)) {
     match value {
         Value::Number(n) => number(*n, out),
@@ -225,7 +225,7 @@ pub fn write_number(number: Number, out: &mut Vec<u8>) {
     }
 }
 
-/// `105.00` is written `105`, as JavaScript would; `-0.0` keeps its sign because it hashes to
+/// `105.00` is written as `105`, as in JavaScript; `-0.0` keeps its sign because it hashes to
 /// another partition than `0`.
 fn write_float(n: f64, out: &mut Vec<u8>) {
     const EXPONENT_FROM: f64 = 1e21;
@@ -235,7 +235,7 @@ fn write_float(n: f64, out: &mut Vec<u8>) {
     } else if n.is_finite() {
         out.extend_from_slice(zmij::Buffer::new().format_finite(n).as_bytes());
     } else {
-        out.extend_from_slice(b"null"); // JSON has no infinity; a sum that overflowed is nothing
+        out.extend_from_slice(b"null"); // JSON has no infinity; an overflowed sum is written as null
     }
 }
 
@@ -267,7 +267,7 @@ fn write_escape(byte: u8, escape: u8, out: &mut Vec<u8>) {
 
 const RAW: u8 = 0;
 
-/// For each byte the letter that follows the backslash, or `RAW`.
+/// For each byte, the letter that follows the backslash, or `RAW` if it needs no escape.
 const ESCAPES: [u8; 256] = {
     let mut table = [RAW; 256];
     let mut control = 0;

@@ -1,22 +1,22 @@
-//! model: the words every other crate speaks. No I/O, no clock, no protocol numbers.
+//! model: the data types that all other crates share. No I/O, no clock, no protocol numbers.
 //!
 //! Read in this order.
 
-pub mod env; // where time and chance come from
-pub mod error; // what a caller can do about a failure
-pub mod consistency; // how much a read may lag behind
-pub mod etag; // one version of one resource
+pub mod env; // time and randomness
+pub mod error; // errors, classified by the caller's reaction
+pub mod consistency; // the five consistency levels
+pub mod etag; // version tags of resources
 pub mod number; // JSON numbers, exact as integers, compared as doubles
 pub mod value; // one JSON value
-pub mod memcomparable; // bytes that compare as values do
-pub mod json; // text to value and back
-pub mod path; // which property
-pub mod percent; // names as paths write them
-pub mod partition_key; // which logical partition, and where it hashes to
-pub mod partition_map; // who owns which range of the hash space
+pub mod memcomparable; // encoding whose byte order is the order of the values
+pub mod json; // JSON parser and writer
+pub mod path; // property paths
+pub mod percent; // percent-encoding of path segments
+pub mod partition_key; // partition keys and their position in the hash space
+pub mod partition_map; // EPK ranges and their owners
 pub mod resource_id; // the `_rid` family
-pub mod item; // what an item may be called and contain
-pub mod patch; // a change of an item, told by its parts
+pub mod item; // validation of ids, names and time to live
+pub mod patch; // partial update of an item
 pub mod policy; // a container's definition and its policies
 
 pub use consistency::Consistency;

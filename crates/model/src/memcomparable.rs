@@ -1,8 +1,9 @@
-//! The bytes that all ordered encodings share, stored or not: which type comes first, how a number and a string are
-//! written so that bytes compare as values do.
+//! Memcomparable encoding: type tags, numbers and strings as bytes that compare as the values do. All ordered
+//! encodings, stored or not, share it.
 //!
-//! Promise: one table and one way, because a query that resumes in an index looks for the bytes that the index wrote.
-//! What is written of long strings, arrays and objects differs: an index is bounded, a query is not.
+//! Invariant: there is one table of tags and one encoding per type, because a query that resumes in an index seeks the
+//! bytes that the index wrote. Long strings, arrays and objects are encoded differently by each user: an index key is
+//! bounded, a query's sort key is not.
 //!
 //! ```text
 //! undefined 00    null 01    false 02    true 03
@@ -21,18 +22,18 @@ pub const STRING: u8 = 0x08;
 pub const ARRAY: u8 = 0x0A;
 pub const OBJECT: u8 = 0x0B;
 
-/// Ends a string. Its second byte is below that of an escaped zero: a string sorts before its extensions.
+/// Terminates a string. Its second byte is lower than that of an escaped zero: a string sorts before its extensions.
 pub const STRING_END: [u8; 2] = [0x00, 0x01];
 
 pub fn write_number(number: f64, out: &mut Vec<u8>) {
-    // Adding zero turns -0.0 into 0.0 and leaves every other number alone.
+    // Adding zero turns -0.0 into 0.0 and leaves every other number unchanged.
     let bits = (number + 0.0).to_bits();
     let ordered = if bits >> 63 == 0 { bits ^ (1 << 63) } else { !bits };
     out.push(NUMBER);
     out.extend_from_slice(&ordered.to_be_bytes());
 }
 
-/// Text without its tag and end: most of it is copied, a zero is followed by `FF`.
+/// Writes a string without its tag and terminator: bytes are copied, and a zero byte is followed by `FF`.
 pub fn escape(bytes: &[u8], out: &mut Vec<u8>) {
     for part in bytes.split_inclusive(|byte| *byte == 0) {
         out.extend_from_slice(part);

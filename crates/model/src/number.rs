@@ -1,8 +1,8 @@
 //! JSON numbers.
 //!
-//! Promise: integers of up to 64 bits come back exactly as they arrived; everything else is the
-//! nearest IEEE double. Two numbers are compared, hashed and indexed as doubles, so `1`, `1.0` and
-//! `1e0` are one value.
+//! Guarantees: integers of up to 64 bits are stored exactly; every other number is the nearest IEEE
+//! double. Numbers are compared, hashed and indexed as doubles, so `1`, `1.0` and `1e0` are one
+//! value.
 
 #[cfg(test)]
 mod tests;
@@ -10,9 +10,9 @@ mod tests;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
     Int(i64),
-    /// Only above `i64::MAX`.
+    /// Only for values above `i64::MAX`.
     UInt(u64),
-    /// Finite; JSON has no other.
+    /// Finite: JSON has no other doubles.
     Float(f64),
 }
 
@@ -25,13 +25,13 @@ impl Number {
         }
     }
 
-    /// The number as an integer, when it is one and fits.
+    /// The number as an integer, if it is integral and fits.
     pub fn as_i64(self) -> Option<i64> {
         const MIN: f64 = i64::MIN as f64;
         match self {
             Number::Int(n) => Some(n),
             Number::UInt(_) => None,
-            // -MIN is 2^63, the first double past the top; both bounds are exact doubles.
+            // -MIN is 2^63, the first double above `i64::MAX`; both bounds are exact doubles.
             Number::Float(n) if n.fract() == 0.0 && (MIN..-MIN).contains(&n) => Some(n as i64),
             Number::Float(_) => None,
         }

@@ -1,7 +1,7 @@
-//! Which logical partition an item belongs to, and where that one lies in the hash space.
+//! Partition keys: the logical partition of an item and its position in the hash space.
 //!
-//! Promise: keys, their hashes and the first ranges of a container are byte for byte what Cosmos's
-//! clients compute, because clients route by them. Who owns which range later is the partition map's job.
+//! Guarantees: keys, their hashes and the initial ranges of a container are byte for byte what Cosmos's
+//! clients compute, because clients route by them. The partition map records which partition owns which range.
 //!
 //! ```text
 //!   item {"city":"redmond"}  ──extract──►  ["redmond"]  ──effective──►  22E342F38A486A088463DFF7838A5963
@@ -11,11 +11,11 @@
 use crate::path::PropertyPath;
 use crate::{Error, Result, Value, json};
 
-mod component; // one level of a key, and its bytes
-mod effective; // positions and ranges of them
+mod component; // one level of a key, and its encoding
+mod effective; // effective partition keys and ranges of them
 pub mod hash; // MurmurHash3
-mod v1; // where a version 1 key lies
-mod v2; // where a version 2 or hierarchical key lies
+mod v1; // effective keys of version 1
+mod v2; // effective keys of version 2 and of hierarchical keys
 
 pub use component::KeyComponent;
 pub use effective::{EffectiveKey, EpkRange};
@@ -23,13 +23,13 @@ pub use effective::{EffectiveKey, EpkRange};
 #[cfg(test)]
 mod tests;
 
-/// In bytes of UTF-8, for version 2 (S17); of a version 1 value only the beginning counts (S18).
+/// In bytes of UTF-8, for version 2 (S17). Of a version 1 value only a prefix counts (S18).
 pub const KEY_VALUE_BYTES_MAX: usize = 2048;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeyKind {
     Hash,
-    /// Hierarchical: up to three levels, each hashed on its own.
+    /// Hierarchical: up to three levels, each hashed separately.
     MultiHash,
 }
 
@@ -44,11 +44,11 @@ pub struct PartitionKeyDefinition {
     pub paths: Vec<PropertyPath>,
     pub kind: KeyKind,
     pub version: KeyVersion,
-    /// Set on migrated containers whose items lack the key; their missing key is `[]`.
+    /// Set on migrated containers whose items have no value at the key path; their missing key is `[]`.
     pub system_key: bool,
 }
 
-/// Without components it is `[]`, the missing key of a container with a system key.
+/// No components mean `[]`, the missing key of a container with a system key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PartitionKey {
     components: Vec<KeyComponent>,
@@ -59,7 +59,7 @@ impl PartitionKey {
         PartitionKey { components }
     }
 
-    /// Reads the header form: a JSON array, with `{}` for a value the item does not have.
+    /// Parses the header form: a JSON array, with `{}` for a missing value.
     pub fn parse(header: &str) -> Result<Self> {
         if let Some(text) = plain_string(header) {
             return Ok(PartitionKey::new(vec![KeyComponent::String(text.to_owned())]));
@@ -87,7 +87,7 @@ impl PartitionKey {
         &self.components
     }
 
-    /// Whether this names one logical partition and not, say, the first level of three.
+    /// Whether this identifies one logical partition and not, for instance, the first of three levels.
     pub fn matches_shape(&self, definition: &PartitionKeyDefinition) -> bool {
         let is_missing_key = self.components.is_empty() && definition.system_key;
         is_missing_key || self.components.len() == definition.paths.len()
@@ -103,7 +103,7 @@ impl PartitionKey {
         Ok(())
     }
 
-    /// Where this key lies; for the first levels of a hierarchical key, where the keys below it begin.
+    /// The position of this key in the hash space; for a prefix of a hierarchical key, where the keys below it begin.
     pub fn effective(&self, definition: &PartitionKeyDefinition) -> EffectiveKey {
         match (self.components.as_slice(), definition.kind) {
             ([], _) => EffectiveKey::MIN,
@@ -128,8 +128,8 @@ impl PartitionKey {
         String::from_utf8_lossy(&out).into_owned()
     }
 
-    /// The identity of the logical partition as bytes: equal for equal ones, and never the beginning
-    /// of another's in the same container, so that something can follow. Layout as in `component`.
+    /// The identity of the logical partition as bytes: equal for equal keys, and prefix-free within a
+    /// container, so that other bytes can follow. Layout as in `component`.
     ///
     /// ```text
     ///   ["pk"] → 08 70 6B FF        [1,null] → 05 00 00 00 00 00 00 F0 3F 01        [] → FF
@@ -144,7 +144,7 @@ impl PartitionKey {
         }
     }
 
-    /// The key that `encode_components` made these bytes of, cut where version 1 cuts it.
+    /// Decodes the bytes of `encode_components`; a version 1 key comes back truncated.
     pub fn decode_components(mut bytes: &[u8]) -> Result<Self> {
         let mut components = Vec::new();
         while !matches!(bytes, [] | [MISSING_KEY]) {
@@ -156,10 +156,10 @@ impl PartitionKey {
     }
 }
 
-/// A container without a partition key, or a request that names none.
+/// For a container without a partition key, or a request without one.
 const MISSING_KEY: u8 = 0xFF;
 
-/// `["text"]` without anything to unescape: nearly every header, read without a JSON reader.
+/// `["text"]` without escapes: nearly every header, parsed without a JSON parser.
 fn plain_string(header: &str) -> Option<&str> {
     let text = header.strip_prefix("[\"")?.strip_suffix("\"]")?;
     let is_plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
@@ -190,13 +190,13 @@ fn truncated(component: &KeyComponent) -> KeyComponent {
 }
 
 impl PartitionKeyDefinition {
-    /// Large keys. Version 1 looks at the beginning of a value only.
+    /// Large partition keys. Version 1 hashes only a prefix of a value.
     fn hashes_whole_values(&self) -> bool {
         self.version == KeyVersion::V2 || self.kind == KeyKind::MultiHash
     }
 }
 
-/// The ranges of a new container: the hash space in `count` equal parts (S37).
+/// The ranges of a new container: the hash space divided into `count` equal parts (S37).
 pub fn initial_ranges(definition: &PartitionKeyDefinition, count: u32) -> Vec<EpkRange> {
     let count = count.max(1);
     let bound = |at: u32| match at {
@@ -210,7 +210,7 @@ pub fn initial_ranges(definition: &PartitionKeyDefinition, count: u32) -> Vec<Ep
     (0..count).map(|at| EpkRange { min: bound(at), max: bound(at + 1) }).collect()
 }
 
-/// A position that cuts a range into two of about equal width, if one lies inside.
+/// A position that divides a range into two of about equal width, if one lies inside the range.
 ///
 /// ```text
 ///   version 2   ["", FF)                                 → 1FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF
@@ -224,7 +224,7 @@ pub fn midpoint(definition: &PartitionKeyDefinition, range: &EpkRange) -> Option
     Some(v1::between(range)).filter(inside)
 }
 
-/// `whole · part / parts`, rounded down, for products that need more than 128 bits.
+/// `whole · part / parts`, rounded down, also where the product would need more than 128 bits.
 fn share(whole: u128, part: u32, parts: u32) -> u128 {
     let (part, parts) = (u128::from(part), u128::from(parts));
     whole / parts * part + whole % parts * part / parts

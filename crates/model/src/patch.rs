@@ -1,15 +1,15 @@
-//! A change of an item, told by its parts: add, set, replace, remove, incr, move.
+//! Patch: a partial update of an item by operations: add, set, replace, remove, incr, move.
 //!
-//! Promise: `parse` refuses what no item could take, `apply` what this one cannot; operations are applied in order, and
-//! after a refusal nobody keeps the item. Whether the `condition` holds is for whoever can read SQL to say, and whether
-//! the result is a valid item of its container for whoever stores it.
+//! Guarantees: `parse` rejects operations that no item could accept, `apply` those that this item cannot; operations
+//! are applied in order, and after an error the caller discards the item. The engine evaluates the `condition`, which
+//! is SQL; the writer checks that the result is a valid item of its container.
 //!
 //! ```text
 //! {"condition": "FROM c WHERE c.stock > 0",
 //!  "operations": [{"op": "incr", "path": "/stock", "value": -1}, {"op": "add", "path": "/tags/-", "value": "sold"}]}
 //! ```
 
-mod pointer; // where in an item
+mod pointer; // JSON pointers (RFC 6901)
 
 use crate::item::SYSTEM_PROPERTIES;
 use crate::json::NESTING_MAX;
@@ -23,7 +23,7 @@ const MORE: &str = "Learn more: https://aka.ms/cosmosPatchDocs";
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Patch {
-    /// SQL that begins with FROM: the item is changed only if it finds it.
+    /// SQL that begins with FROM: the item is changed only if the condition matches it.
     pub condition: Option<String>,
     operations: Vec<PatchOperation>,
 }
@@ -39,7 +39,7 @@ enum PatchOperation {
 }
 
 impl Patch {
-    /// The object of the picture above, or its operations alone, as one SDK sends them.
+    /// The object drawn above, or only the array of operations, as one SDK sends it.
     pub fn parse(body: &Value) -> Result<Patch> {
         let operations = match body {
             Value::Array(operations) => operations,
@@ -58,17 +58,17 @@ impl Patch {
         Ok(Patch { condition, operations: operations.collect::<Result<_>>()? })
     }
 
-    /// How many operations it has.
+    /// The number of operations.
     pub fn len(&self) -> usize {
         self.operations.len()
     }
 
-    /// Never: a patch without operations is refused.
+    /// Always false: `parse` rejects a patch without operations.
     pub fn is_empty(&self) -> bool {
         self.operations.is_empty()
     }
 
-    /// Refuses operations on a property that stays as it is for as long as the item lives.
+    /// Rejects operations on a partition key property, which is immutable.
     pub fn check_key(&self, key: &PropertyPath) -> Result<()> {
         let touches = |pointer: &&Pointer| pointer.names() == key.segments();
         match self.operations.iter().flat_map(PatchOperation::pointers).find(touches) {
@@ -79,7 +79,7 @@ impl Patch {
         }
     }
 
-    /// Changes the item. What it is after a refusal is of no use to anybody.
+    /// Changes the item. After an error the item is partly changed and must be discarded.
     pub fn apply(&self, item: &mut Value) -> Result<()> {
         (1..).zip(&self.operations).try_for_each(|(n, operation)| numbered(n, operation.apply(item)))
     }
@@ -95,7 +95,7 @@ fn check_count(operations: usize) -> Result<()> {
     }
 }
 
-/// Which of them it was, as the service says it.
+/// Adds the operation's number to the message, in the service's words.
 fn numbered<T>(n: usize, result: Result<T>) -> Result<T> {
     result.map_err(|error| Error { message: format!("For Operation({n}): {}", error.message), ..error })
 }
@@ -167,7 +167,7 @@ fn moved(from: Pointer, to: Pointer) -> Result<PatchOperation> {
     Ok(PatchOperation::Move { from, to })
 }
 
-/// In an array it is inserted, in an object it takes the place of what is there.
+/// Inserts into an array; in an object it replaces an existing value.
 fn add(at: &Pointer, container: PointerParent<'_>, value: Value) -> Result<()> {
     check_depth(at, &value)?;
     match container {
@@ -178,7 +178,7 @@ fn add(at: &Pointer, container: PointerParent<'_>, value: Value) -> Result<()> {
     Ok(())
 }
 
-/// As `add`, but what is at that place of an array goes.
+/// As `add`, but replaces an existing array element.
 fn set(at: &Pointer, container: PointerParent<'_>, value: Value) -> Result<()> {
     match container {
         PointerParent::Array(items, index) if index < items.len() => {
@@ -206,7 +206,7 @@ fn increment(at: &Pointer, item: &mut Value, by: Number) -> Result<()> {
     Ok(())
 }
 
-/// Integers stay integers for as long as they fit; beyond that they are what JSON has beyond that.
+/// Integers stay integers while they fit 64 bits; beyond that they become doubles.
 fn sum(a: Number, b: Number) -> Result<Number> {
     if let (Some(a), Some(b)) = (integer(a), integer(b)) {
         let sum = a + b; // both are within 65 bits
@@ -228,7 +228,7 @@ fn integer(number: Number) -> Option<i128> {
     }
 }
 
-/// A value deeper than any that can be read back is not put in.
+/// Rejects a value that would nest the item deeper than the parser allows.
 fn check_depth(at: &Pointer, value: &Value) -> Result<()> {
     if at.names().len() + depth(value) <= NESTING_MAX {
         return Ok(());

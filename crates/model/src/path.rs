@@ -1,7 +1,7 @@
-//! Which property: a path from the root of an item.
+//! Property paths: from the root of an item to one property.
 //!
-//! Promise: a path names exactly one place. It has no wildcard and no array index; those belong to
-//! index paths, which `policy` reads.
+//! Invariant: a path names exactly one property. It has no wildcard and no array index; those belong
+//! to index paths, which `policy` parses.
 //!
 //! ```text
 //!   /department            department
@@ -17,7 +17,7 @@ use crate::{Error, Result, Value};
 #[cfg(test)]
 mod tests;
 
-/// Two paths are equal when they name the same place: `/a` and `/"a"` are.
+/// Two paths are equal if they name the same property: `/a` equals `/"a"`.
 #[derive(Clone, Debug)]
 pub struct PropertyPath {
     text: String,
@@ -41,12 +41,12 @@ impl PropertyPath {
         &self.segments
     }
 
-    /// The path as its author wrote it.
+    /// The path as the client wrote it.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The value at this path; an array on the way has no properties.
+    /// The value at this path; paths do not go through arrays.
     pub fn find<'a>(&self, value: &'a Value) -> Option<&'a Value> {
         self.segments.iter().try_fold(value, |at, name| at.get(name))
     }
@@ -58,7 +58,7 @@ fn invalid(text: &str, why: &str) -> Error {
     ))
 }
 
-/// One segment without its slash, and what follows it.
+/// One segment without its slash, and the text after it.
 fn read_segment(text: &str) -> Result<(String, &str), &'static str> {
     match text.chars().next() {
         Some(quote @ ('"' | '\'')) => read_quoted(quote, &text[1..]),

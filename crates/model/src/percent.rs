@@ -1,14 +1,14 @@
-//! Names as paths write them.
+//! Percent-encoding of path segments.
 //!
-//! Promise: what `escape` wrote, `name` reads. A plus sign is a plus sign: these are paths, not forms.
+//! Guarantees: `decode_lenient` reverses `escape`. A plus sign is a plus sign: these are paths, not forms.
 //!
 //! ```text
-//! My%20Db   My Db        p%25q   p%q        100%   100%, as it is no escape
+//! My%20Db   My Db        p%25q   p%q        100%   100%, because it is not an escape
 //! ```
 
 use std::borrow::Cow;
 
-/// Appends the text with every `%XX` replaced by its byte; `None` when a percent sign is not followed by two hexadecimal digits.
+/// Appends the text with every `%XX` replaced by its byte; `None` if a percent sign is not followed by two hex digits.
 pub fn decode_onto(text: &str, out: &mut impl Extend<u8>) -> Option<()> {
     let mut rest = text.as_bytes();
     while let Some((&first, tail)) = rest.split_first() {
@@ -27,7 +27,7 @@ fn hex(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).map(|value| value as u8)
 }
 
-/// The name that a segment is for someone who may not have escaped it: what is not percent-encoded UTF-8 stays as it is.
+/// The name in a segment that the client may not have escaped: text that is not percent-encoded UTF-8 is unchanged.
 pub fn name(segment: &str) -> Cow<'_, str> {
     if !segment.contains('%') {
         return segment.into();
@@ -37,7 +37,7 @@ pub fn name(segment: &str) -> Cow<'_, str> {
     decoded.map_or(segment.into(), Cow::from)
 }
 
-/// A segment that is read as this name, also by `name`.
+/// A segment that decodes to this name, also with `decode_lenient`.
 pub fn escape(name: &str) -> Cow<'_, str> {
     if name.contains('%') { name.replace('%', "%25").into() } else { name.into() }
 }

@@ -1,18 +1,18 @@
-//! A container's definition and its policies.
+//! Container definition and policies.
 //!
-//! Promise: a definition that exists has passed every check of this module, and
-//! `create(to_object())` gives the same definition back. JSON stops at `create` and `replace`;
-//! inside there are only types.
+//! Invariant: every `ContainerDefinition` has passed all checks of this module, and
+//! `create(to_object())` returns an equal definition. JSON is parsed in `create` and `replace`;
+//! everything else uses types.
 //!
-//! Someone else's job: whether a container may lack a partition key (it depends on its throughput:
-//! the engine), what a computed property's query may say (the query language), and doing what a
-//! policy asks. A setting that is understood here but done by nobody is named by
-//! `ContainerDefinition::not_built`.
+//! Not decided here: whether a container may have no partition key (it depends on its throughput,
+//! which the engine checks), which queries a computed property may have (`sql::computed`), and the
+//! execution of the policies. `ContainerDefinition::unsupported_setting` names a setting that is
+//! parsed here but not supported.
 
 #[macro_use]
-mod read; // members of the JSON at the door
+mod read; // access to JSON members
 
-mod container; // the whole definition, and what must agree between its parts
+mod container; // the whole definition, and the checks between its parts
 mod key; // partitionKey
 
 mod index_path; // `/a/[]/b/?`

@@ -1,7 +1,7 @@
-//! The `_rid` family: names the service gives, beside the names users give.
+//! Resource IDs (`_rid`): identifiers that the service assigns, in addition to the ids that users choose.
 //!
-//! Promise: the text of a rid is what clients expect to decode, and sorting the rids of one container
-//! by number sorts them by birth. Never giving the same number twice is the catalog's job.
+//! Guarantees: clients can decode the text of a rid, and within one container the numbers sort by creation time. The
+//! catalog ensures that no number is assigned twice.
 //!
 //! ```text
 //!   offer        3   number u24 LE
@@ -17,7 +17,7 @@
 //!   item 3 in that    00 00 00 01   80 00 00 02 │ 03 00 00 00 00 00 00 00 AAAAAYAAAAIDAAAAAAAAAA==
 //! ```
 //!
-//! The text is base64 with `-` in place of `/`, so that a rid can stand in a URL.
+//! The text is base64 with `-` in place of `/`, so that a rid can be part of a URL.
 
 use std::fmt;
 
@@ -84,7 +84,7 @@ pub enum ScriptKind {
     StoredProcedure = 8,
 }
 
-/// The largest number of a container's child; the nibble above it tells the kinds apart.
+/// The largest number of a container's child; the nibble above it encodes the kind.
 pub const CHILD_NUMBER_MAX: u64 = (1 << 60) - 1;
 /// The largest number of a container or user in its database.
 pub const DATABASE_CHILD_NUMBER_MAX: u32 = !CONTAINER_BIT;
@@ -141,7 +141,7 @@ impl ContainerRid {
         (number & CONTAINER_BIT != 0).then_some(ContainerRid { database, number: number & !CONTAINER_BIT })
     }
 
-    /// A child of this container: its kind in the top nibble of a number whose last byte is the highest.
+    /// A child of this container: a little-endian number with the kind in its top nibble.
     fn child_to_bytes(self, nibble: u8, number: u64) -> [u8; 16] {
         assert!(number <= CHILD_NUMBER_MAX, "the number of a container's child has 60 bits");
         join(self.to_bytes(), (u64::from(nibble) << 60 | number).to_le_bytes())
@@ -230,17 +230,17 @@ fn join<const A: usize, const B: usize, const BOTH: usize>(a: [u8; A], b: [u8; B
     both
 }
 
-/// Every rid has the same text form, and so the same way in and out.
+/// All rids share the text form, so `parse`, `write` and `Display` are the same for each.
 macro_rules! text_form {
     ($($rid:ty),+) => {$(
         impl $rid {
-            /// None when the text is not the rid of such a resource.
+            /// None if the text is not the rid of such a resource.
             pub fn parse(text: &str) -> Option<Self> {
                 let mut buffer = [0; DECODE_BYTES];
                 Self::from_bytes(decode(&BASE64, text, &mut buffer)?)
             }
 
-            /// The text, added to a buffer; it needs no escape in JSON.
+            /// Appends the text to a buffer; it needs no escapes in JSON.
             pub fn write(&self, out: &mut Vec<u8>) {
                 with_text(&self.to_bytes(), |text| out.extend_from_slice(text.as_bytes()));
             }
@@ -266,7 +266,7 @@ text_form!(
     ScriptRid
 );
 
-/// Any rid, told apart by its bytes.
+/// Any rid; its length and bits determine the kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ResourceId {
     Offer(OfferRid),
@@ -278,7 +278,7 @@ pub enum ResourceId {
     Item(ItemRid),
     Range(RangeRid),
     Script(ScriptRid),
-    /// Well-formed, of a kind that we do not keep (conflicts, attachments).
+    /// Well-formed, of a kind that is not stored here (conflicts, attachments).
     Other(Vec<u8>),
 }
 
@@ -309,9 +309,9 @@ impl ResourceId {
     }
 }
 
-/// Whether a URL's database segment is a rid and not a name. Clients go by this alone, so a database
-/// whose *name* has this shape is addressed as a rid; and they do not mind the unused bits of the
-/// last character.
+/// Whether a URL's database segment is a rid and not a name. Clients decide by this test alone, so a
+/// database whose *name* has this shape is addressed as a rid; they ignore the unused bits of the last
+/// character.
 pub fn looks_like_database_rid(segment: &str) -> bool {
     let mut buffer = [0; DECODE_BYTES];
     segment.len() == 8 && decode(&LENIENT_BASE64, segment, &mut buffer).is_some_and(|bytes| bytes.len() == 4)
@@ -319,7 +319,7 @@ pub fn looks_like_database_rid(segment: &str) -> bool {
 
 const RID_BYTES_MAX: usize = 20;
 const TEXT_BYTES_MAX: usize = RID_BYTES_MAX.div_ceil(3) * 4;
-/// The decoder asks for whole groups of three.
+/// The decoder needs room for whole groups of three bytes.
 const DECODE_BYTES: usize = TEXT_BYTES_MAX / 4 * 3;
 
 const ALPHABET: Alphabet = match Alphabet::new("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-") {

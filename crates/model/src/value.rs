@@ -1,6 +1,6 @@
-//! One JSON value. "Undefined" is not a value: it is `Option::None` around one.
+//! JSON value model. "Undefined" is not a value: it is `Option::None` around one.
 //!
-//! Promise: an `Object` keeps the order in which its properties arrived and holds each name once.
+//! Invariant: an `Object` keeps its properties in insertion order and has each name once.
 
 use crate::number::Number;
 
@@ -35,7 +35,7 @@ impl Object {
         self.properties.iter_mut().find(|(n, _)| n == name).map(|(_, v)| v)
     }
 
-    /// Sets a property; a name that is there already keeps its place.
+    /// Sets a property; an existing name keeps its position.
     pub fn set(&mut self, name: impl Into<String>, value: impl Into<Value>) {
         let (name, value) = (name.into(), value.into());
         match self.properties.iter_mut().find(|(n, _)| *n == name) {
@@ -44,7 +44,7 @@ impl Object {
         }
     }
 
-    /// `set`, in a chain.
+    /// `set` for call chains.
     pub fn with(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.set(name, value);
         self
@@ -78,7 +78,7 @@ impl Object {
 }
 
 impl Value {
-    /// The property of that name, when this is an object that has it.
+    /// The property of that name, if this is an object that has one.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.as_object()?.get(name)
     }
@@ -118,7 +118,7 @@ impl Value {
         }
     }
 
-    /// A number without a fraction that fits, whatever its spelling (`400` and `400.0`).
+    /// An integral number that fits, in either spelling (`400` and `400.0`).
     pub fn as_i64(&self) -> Option<i64> {
         self.as_number()?.as_i64()
     }

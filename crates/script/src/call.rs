@@ -1,18 +1,18 @@
-//! What a script is called with.
+//! Script call: the input of one call.
 //!
-//! Promise: facts only. Bodies and arguments are JSON text that the caller has checked; a script that gets text which
-//! is no JSON sees a syntax error, nothing worse.
+//! Bodies and arguments are JSON text that the caller has validated; invalid JSON leads to nothing worse than a syntax
+//! error in the script.
 
 /// One call of one script.
 #[derive(Clone, Debug)]
 pub struct ScriptCall {
     pub entry: EntryPoint,
     pub collection: Collection,
-    /// Whether `console.log` is kept.
+    /// Whether the output of `console.log` is collected.
     pub is_logging: bool,
 }
 
-/// Where a script is entered, and with what.
+/// How a script is entered, and its input.
 #[derive(Clone, Debug)]
 pub enum EntryPoint {
     Procedure {
@@ -38,7 +38,7 @@ pub struct Collection {
     pub self_link: String,
     /// `dbs/shop/colls/orders`
     pub alt_link: String,
-    /// What `getMaxResourceQuota` and `getResourceQuotaCurrentUsage` answer with.
+    /// Returned by `getMaxResourceQuota` and `getResourceQuotaCurrentUsage`.
     pub quota_max: String,
     pub quota_used: String,
 }
@@ -63,7 +63,7 @@ impl OperationType {
 }
 
 impl EntryPoint {
-    /// The word by which the realm knows what is there: a response, a body that can be set.
+    /// Passed to the realm, which derives from it whether there is a response and which body can be set.
     pub(crate) fn mode(&self) -> &'static str {
         match self {
             EntryPoint::Procedure { .. } => "procedure",
@@ -104,7 +104,7 @@ impl EntryPoint {
 }
 
 impl ScriptCall {
-    /// What the realm asks for by name, when a script does.
+    /// A property of the call that the realm requests by name when a script needs it.
     pub(crate) fn fact(&self, name: &str) -> Option<&str> {
         match name {
             "selfLink" => Some(&self.collection.self_link),

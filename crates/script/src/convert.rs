@@ -1,8 +1,8 @@
-//! Values in and out of a realm.
+//! Conversion of values into and out of a realm.
 //!
-//! Promise: what goes in is what `JSON.parse` would have made of its text, what comes out is what `JSON.stringify`
-//! would have written. Plain values never become text on the way; objects do when they come out, because a script may
-//! have given them `toJSON`, getters and cycles.
+//! Guarantees: a value is converted to what `JSON.parse` would make of its text, and back to what `JSON.stringify`
+//! would write. Scalars are converted directly; objects on their way out go through text, because a script may have
+//! given them `toJSON`, getters and cycles.
 
 use pleiad_model::{Number, Object, Value, json};
 use rquickjs::{Ctx, Error, Exception, Result};
@@ -28,7 +28,7 @@ fn array<'js>(ctx: &Ctx<'js>, items: &[Value]) -> Result<rquickjs::Value<'js>> {
 }
 
 fn object<'js>(ctx: &Ctx<'js>, object: &Object) -> Result<rquickjs::Value<'js>> {
-    // Setting this name would change the prototype, and set others through it; parsing makes a property of it.
+    // Setting this name would change the prototype, and with it other properties; parsing makes it a property.
     if object.get("__proto__").is_some() {
         let mut text = Vec::new();
         json::write_object(object, &mut text);
@@ -41,7 +41,7 @@ fn object<'js>(ctx: &Ctx<'js>, object: &Object) -> Result<rquickjs::Value<'js>> 
     Ok(made.into_value())
 }
 
-/// None is undefined: also functions and symbols, which JSON does not have.
+/// None for undefined, and for functions and symbols, which JSON does not have.
 pub fn from_js<'js>(ctx: &Ctx<'js>, value: rquickjs::Value<'js>) -> Result<Option<Value>> {
     if let Some(n) = value.as_int() {
         return Ok(Some(Value::from(i64::from(n))));
@@ -76,7 +76,7 @@ fn float(n: f64) -> Value {
     }
 }
 
-/// Half a surrogate pair is not text; the replacement character stands for it.
+/// A string with a lone surrogate is not valid UTF-8; it becomes the replacement character.
 fn text_of(text: &rquickjs::String<'_>) -> Result<String> {
     match text.to_string() {
         Err(Error::Utf8(_)) => Ok(char::REPLACEMENT_CHARACTER.to_string()),

@@ -1,7 +1,7 @@
-//! What a script hands over becomes an operation: the door of this crate.
+//! Decodes a script's request into an operation and enqueues it.
 //!
-//! Promise: whatever the object holds, the answer is a ticket, a "not now", or one of four refusals. The realm's
-//! `api.js` has turned options into plain words already; a script cannot reach this function itself.
+//! Guarantees: for any object the result is an operation id, "not accepted", or one of four errors. The realm's
+//! `api.js` has already converted options to plain strings and numbers; a script cannot call this function directly.
 
 use pleiad_model::{Value, json};
 use rquickjs::Object;
@@ -13,10 +13,10 @@ use crate::operation::{Action, DocumentLink, IndexingDirective, PageOptions, Scr
 #[cfg(test)]
 mod tests;
 
-/// Unless the script says otherwise.
+/// Applies unless the script sets a page size.
 const PAGE_ITEMS_DEFAULT: u32 = 100;
 
-/// Why an order is no operation. `api.js` has the messages.
+/// Why a request is not a valid operation. `api.js` has the messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OperationError {
     InvalidLink = -1,
@@ -25,7 +25,7 @@ pub enum OperationError {
     InvalidOptions = -4,
 }
 
-/// A ticket, 0 for "not accepted", or a refusal's number.
+/// An operation id, 0 for "not accepted", or the negative number of an error.
 pub fn ask(desk: &HostState, order: &Object<'_>) -> rquickjs::Result<i32> {
     let order = RawOperation::read(order)?;
     let Some(call) = desk.call() else { return Ok(0) };
@@ -35,7 +35,7 @@ pub fn ask(desk: &HostState, order: &Object<'_>) -> rquickjs::Result<i32> {
     })
 }
 
-/// An order as it came.
+/// A request as `api.js` passes it.
 #[derive(Clone, Debug, Default)]
 struct RawOperation {
     kind: String,
@@ -138,7 +138,7 @@ fn parameters(list: &[Value]) -> Option<Vec<(String, Value)>> {
     list.iter().map(one).collect()
 }
 
-/// What follows the collection in a link: nothing, or `docs` and a name.
+/// The segments after the collection in a link: none, or `docs` and a name.
 fn parts<'a>(link: &'a str, collection: &Collection) -> Result<Vec<&'a str>, OperationError> {
     let all: Vec<&str> = link.trim_matches('/').split('/').collect();
     let is_collection = matches!(all.as_slice(), [dbs, _, colls, _, ..]

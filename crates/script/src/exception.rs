@@ -1,7 +1,7 @@
-//! What was thrown becomes an error.
+//! JavaScript exceptions: converts a thrown value to a `ScriptError`.
 //!
-//! Promise: anything can be thrown, and each makes one `ScriptError` of bounded size. Reading an exception may run the
-//! script's getters; they run in the same box, and if they throw, their property is missing.
+//! Guarantees: any thrown value becomes one `ScriptError` of bounded size. Reading an exception may run the script's
+//! getters; they run under the same limits, and a property whose getter throws counts as missing.
 
 use rquickjs::{Ctx, Error, Object, Value};
 
@@ -19,7 +19,7 @@ const STACK_BYTES_MAX: usize = 8 * 1024;
 /// The file name that QuickJS gives to evaluated text.
 const EVALUATED: [&str; 2] = ["<input>", "<evalScript>"];
 
-/// The exception that is pending in the realm, or what kept us from running.
+/// The exception that is pending in the realm, or the error that prevented execution.
 pub fn caught(ctx: &Ctx<'_>, desk: &HostState, program: &Program, error: &Error) -> ScriptError {
     let thrown = ctx.catch();
     let described = describe(ctx, program, &thrown, error);
@@ -32,8 +32,8 @@ pub fn caught(ctx: &Ctx<'_>, desk: &HostState, program: &Program, error: &Error)
     described
 }
 
-/// The engine throws an error, or null where there is no room for an error. A script that throws null itself is told
-/// the same.
+/// QuickJS throws an error, or null if there is no memory for an error. A script that throws null itself gets the same
+/// result.
 fn is_out_of_memory(described: &ScriptError, thrown: &Value<'_>, error: &Error) -> bool {
     thrown.is_null() && error.is_exception()
         || described.message == "InternalError: out of memory"
@@ -53,7 +53,7 @@ fn describe<'js>(ctx: &Ctx<'js>, program: &Program, thrown: &Value<'js>, error: 
     made
 }
 
-/// `Error: message` of an error, the JSON of another object, the text of anything else.
+/// `Error: message` for an error, the JSON of any other object, the text of any other value.
 fn text<'js>(ctx: &Ctx<'js>, thrown: &Value<'js>) -> String {
     let Some(object) = thrown.as_object() else { return plain(ctx, thrown) };
     let part = |name: &str| property(ctx, object, name).and_then(|value| string(&value));
@@ -98,7 +98,7 @@ fn place(frame: &str) -> Option<(u32, u32)> {
     Some((line, column.saturating_sub(prefix)))
 }
 
-/// The frames of the script itself, under its own name.
+/// The script's own frames, with its name instead of the file name.
 fn for_authors(frames: &str, name: &str) -> String {
     let is_theirs = |frame: &&str| !frame.contains("(native)") && !OWN_FILES.iter().any(|own| frame.contains(own));
     let named = |frame: &str| match place(frame) {

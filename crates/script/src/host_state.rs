@@ -1,6 +1,6 @@
-//! One call's paperwork: where native functions put what a script says, and where the session finds it.
+//! Host state of a script call: deadline, operation queue and log. Native functions write it, the session reads it.
 //!
-//! Promise: what lies here is bounded. Everything is on one thread, so a cell is enough.
+//! Invariant: queue and log are bounded. All access is on one thread, so a cell is enough.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -43,7 +43,7 @@ impl HostState {
         Rc::new(HostState { limits, env, clock: Clock::default(), papers: RefCell::default() })
     }
 
-    /// Clears the desk and starts the clock. Without a call it is a function's turn, or a compilation's.
+    /// Clears the state and starts the clock. `None` is for a user-defined function or a compilation.
     pub fn open(&self, call: Option<Rc<ScriptCall>>) {
         let now_ms = self.env.now_ms();
         self.clock.started_ms.set(now_ms);
@@ -58,7 +58,7 @@ impl HostState {
         self.papers.borrow().call.clone()
     }
 
-    /// What the interrupt handler asks, every few thousand steps of the script.
+    /// Called by the interrupt handler, every few thousand steps of the script.
     pub fn is_time_over(&self) -> bool {
         let is_over = self.env.now_ms() >= self.clock.hard_ms.get();
         self.clock.is_over.set(self.clock.is_over.get() || is_over);
@@ -73,7 +73,7 @@ impl HostState {
         self.env.now_ms().saturating_sub(self.clock.started_ms.get())
     }
 
-    /// Takes an operation, or None when the time for new ones is over or the desk is full.
+    /// Queues an operation. None if the soft limit has passed, the queue is full or the call accepts no more.
     pub fn take(&self, action: Action) -> Option<OperationId> {
         let bytes = body_bytes(&action);
         let is_late = self.elapsed_ms() >= self.limits.soft_ms;
@@ -100,7 +100,7 @@ impl HostState {
         self.papers.borrow().tickets
     }
 
-    /// The host accepts no more, for instance because a budget of its own is spent.
+    /// The host accepts no more operations, for instance because its own budget is exhausted.
     pub fn stop_accepting(&self) {
         self.papers.borrow_mut().is_closed = true;
     }
@@ -113,7 +113,7 @@ impl HostState {
         self.papers.borrow().is_aborted
     }
 
-    /// False when the log is full; what does not fit is not kept.
+    /// False if the log is full; text that does not fit is dropped.
     pub fn log(&self, text: &str) -> bool {
         let mut papers = self.papers.borrow_mut();
         if !papers.call.as_ref().is_some_and(|call| call.is_logging) {

@@ -1,20 +1,20 @@
-//! Predicates become SQL.
+//! JavaScript to SQL: compiles the functions of the JavaScript query API to SQL.
 //!
-//! Promise: what is translated means the same. A function is read as text; if it is one expression over its
-//! parameters, made of paths, literals, comparisons, logic and a few string functions, there is SQL for it. Everything
-//! else (variables from outside, control flow, other calls) is left to `query.js`, which runs it over the rows.
+//! Guarantees: the SQL is equivalent to the function. A function is parsed from its text; if it is one expression over
+//! its parameters, made of paths, literals, comparisons, logic and a few string functions, it is translated. Everything
+//! else (outer variables, control flow, other calls) is left to `query.js`, which runs it over the rows.
 //!
-//! Two things are taken from SQL on purpose, as the service does: `<` and its kin compare values of one type only, and
-//! a path through something missing is undefined instead of an exception.
+//! Two semantics are SQL's on purpose, as in the service: `<`, `<=`, `>` and `>=` compare only values of the same type,
+//! and a path through a missing property is undefined instead of an exception.
 //!
 //! ```text
 //! filter(d => d.age < 30)  sortBy(d => d.name)  pluck("name")
 //! SELECT VALUE r["name"] FROM r WHERE (r["age"] < 30) ORDER BY r["name"]
 //! ```
 
-mod js; // text to a syntax tree
-mod lower; // a syntax tree to SQL, where there is some
-mod sql; // SQL to text
+mod js; // parser: text to syntax tree
+mod lower; // syntax tree to SQL, where possible
+mod sql; // SQL tree to text
 
 #[cfg(test)]
 mod tests;
@@ -23,10 +23,10 @@ use js::Lambda;
 use lower::{LambdaScope, condition, projection};
 use sql::Sql;
 
-/// A projection that uses its input twice doubles it, stage by stage; a query beyond this stays with the script.
+/// A projection that uses its input twice doubles the query with every stage; stages beyond this run in JavaScript.
 const NODES_MAX: usize = 256;
 
-/// The longest run of stages from the first on that is one query, and how many they are.
+/// Translates the longest prefix of the stages that is one query; returns its SQL and the number of stages.
 ///
 /// A stage is its verb, its first function or property name, and its second function.
 pub fn prefix(stages: &[Vec<Option<String>>]) -> Vec<String> {
@@ -38,13 +38,13 @@ pub fn prefix(stages: &[Vec<Option<String>>]) -> Vec<String> {
     vec![plan.to_string(), taken.to_string()]
 }
 
-/// A query that is being put together.
+/// A query under construction.
 #[derive(Clone, Debug)]
 struct FluentQuery {
     joins: Vec<(String, Sql)>,
     filters: Vec<Sql>,
     order: Option<(Sql, &'static str)>,
-    /// What a row is by now.
+    /// The current row expression.
     row: Sql,
 }
 
@@ -53,7 +53,7 @@ impl FluentQuery {
         FluentQuery { joins: Vec::new(), filters: Vec::new(), order: None, row: Sql::root("r") }
     }
 
-    /// This and one more stage; None when there is no SQL for it, or too much.
+    /// This query with one more stage; None if the stage has no SQL, or the query would be too large.
     fn with(&self, stage: &[Option<String>]) -> Option<FluentQuery> {
         let mut longer = self.clone();
         longer.extend(stage)?;

@@ -1,30 +1,31 @@
-//! script: server-side JavaScript, boxed and stepwise.
+//! script: sandboxed, stepwise execution of server-side JavaScript.
 //!
-//! Promise: a script costs its caller one answer and nothing else, whatever it does. It gets time, memory, stack and
-//! output up to its [`Limits`]; it sees no store and no other call; it never waits. When it wants something from its
-//! collection it stops and says so:
+//! Guarantees: whatever a script does, its caller gets one outcome and no other effect. A script has time, memory,
+//! stack and output up to its [`ScriptLimits`]; it has no access to the store or to other calls; it never blocks. When
+//! it needs its collection it suspends and returns the operations:
 //!
 //! ```text
 //! Program::new(name, source)
-//! Runtime::start(program, call) ─▶ Session      step(answers) ─▶ Step::Ask(operations) │ Step::Done(outcome)
-//! Pool::run(program, call, host)                the same on a thread that can be given up
-//! Functions::declare(program) ─▶ Udf            call(arguments) ─▶ value, undefined or error, on the caller's thread
+//! ScriptRuntime::start(program, call) ─▶ Session   step(replies) ─▶ ScriptStep::Execute(operations)
+//!                                                                │ ScriptStep::Done(outcome)
+//! ScriptPool::run(program, call, host)             the same on a thread that can be abandoned
+//! Functions::declare(program) ─▶ Udf   call(arguments) ─▶ value, undefined or error, on the caller's thread
 //! ```
 //!
-//! Carrying operations out, transactions, prices and status codes are the caller's. Read in this order.
+//! The caller executes the operations and handles transactions, charges and status codes. Read in this order.
 
-mod limits; // how much of everything
-mod program; // a script's text, and which kind of realm it needs
-mod call; // what a script is called with
-mod operation; // what it may ask for, and what comes back
-mod outcome; // what it leaves
+mod limits; // limits of time, memory, output and queues
+mod program; // a script's text, and the kind of realm it needs
+mod call; // the input of a call
+mod operation; // operations that a script requests, and their results
+mod outcome; // the result of a call
 mod numbers; // `err.number`
-mod host_state; // one call's paperwork, shared with the functions that scripts call
-mod decode; // what a script hands over becomes an operation
-mod realm; // a global scope with the API in it
-mod convert; // values in and out, without text
-mod exception; // what was thrown becomes an error
-mod js_to_sql; // predicates become SQL
+mod host_state; // deadline, operation queue and log of a call, shared with the native functions
+mod decode; // decodes a script's request into an operation
+mod realm; // a global scope with the server-side API
+mod convert; // values into and out of a realm
+mod exception; // JavaScript exceptions to script errors
+mod js_to_sql; // compiles JavaScript predicates to SQL
 mod runtime; // realms and compiled programs of one thread
 mod session; // one call, step by step
 mod udf; // user-defined functions
@@ -44,4 +45,4 @@ pub use session::Session;
 pub use udf::{Functions, Udf};
 
 #[cfg(test)]
-mod testing; // a tiny collection for scripts under test
+mod testing; // an in-memory collection for scripts under test

@@ -1,27 +1,27 @@
-//! How much of everything a script may have.
+//! Script limits: time, memory, stack, output and queues.
 //!
-//! Promise: every bound of the box is here, and nowhere else.
+//! Invariant: every limit of the sandbox is defined here and nowhere else.
 
 const MIB: usize = 1024 * 1024;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptLimits {
-    /// From here on the collection accepts no more work, so that a script can return with a continuation.
+    /// After this time the collection accepts no more operations, so that a script can return with a continuation.
     pub soft_ms: u64,
-    /// From here on nothing runs: the call is aborted.
+    /// After this time the call is aborted.
     pub hard_ms: u64,
     /// The heap of one runtime: the script's values, and the programs it has compiled.
     pub memory_bytes_max: usize,
-    /// Native stack of one call. The thread needs some 256 KiB more.
+    /// Native stack of one call. The thread needs about 256 KiB more.
     pub stack_bytes_max: usize,
     /// Body of a request or response.
     pub body_bytes_max: usize,
-    /// All of `console.log`.
+    /// Total output of `console.log`.
     pub log_bytes_max: usize,
-    /// Operations that wait at one time, and the bytes of their bodies: they are ours, not the script's memory.
+    /// Operations queued at one time, and the bytes of their bodies, which do not count against the script's memory.
     pub queued_operations_max: usize,
     pub queued_bytes_max: usize,
-    /// Compiled programs that a runtime remembers.
+    /// Compiled programs that a runtime caches.
     pub programs_max: usize,
 }
 

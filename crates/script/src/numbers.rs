@@ -1,7 +1,7 @@
-//! `err.number`: what a script sees of an error.
+//! `err.number`: the error codes that scripts see.
 //!
-//! Promise: one number per kind. Protocols have tables of their own; this one is part of the language that scripts
-//! speak, whichever protocol called them.
+//! Invariant: one number per kind. Protocols have tables of their own; this one is part of the server-side API,
+//! whichever protocol called the script.
 
 use pleiad_model::Kind;
 

@@ -1,11 +1,11 @@
-//! What a script may ask of its collection, and what comes back.
+//! Script operations: a script's requests to its collection, and their results.
 //!
-//! Promise: an operation is complete and typed; its link lies in the call's collection. Whether the document exists,
-//! fits or may be written is for the host to say, with a [`Reply::Failed`].
+//! Invariant: an operation is complete and typed; its link is inside the call's collection. The host checks that the
+//! document exists, fits and may be written, and replies [`OperationResult::Failed`] otherwise.
 
 use pleiad_model::{Error, Value};
 
-/// Which operation an answer belongs to. Counted from 1 in each call.
+/// Identifies the operation that a reply belongs to. Counted from 1 in each call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OperationId(pub u32);
 
@@ -27,7 +27,7 @@ pub enum Action {
     ReadFeed { page: PageOptions },
 }
 
-/// The last part of a document's link.
+/// The last segment of a document's link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DocumentLink {
     Rid(String),
@@ -46,13 +46,13 @@ pub enum IndexingDirective {
 pub struct ScriptQuery {
     pub text: String,
     pub parameters: Vec<(String, Value)>,
-    /// The script allows a scan where no index helps.
+    /// The script allows a scan if no index applies.
     pub may_scan: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageOptions {
-    /// None leaves the size to the host.
+    /// None if the host chooses the size.
     pub size: Option<u32>,
     pub continuation: Option<String>,
 }

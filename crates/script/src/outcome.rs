@@ -1,30 +1,30 @@
-//! What a call leaves: a value, a log, or an error, and how much work it was.
+//! Script outcome: the result of a call: bodies, log, error and usage.
 
 use std::fmt;
 
 use crate::operation::ScriptOperation;
 
-/// What a session says after each step.
+/// The result of one step of a session.
 #[derive(Debug)]
 pub enum ScriptStep {
-    /// Carry these out and step again with the answers. Empty while answers to earlier ones are missing.
+    /// Execute these and step again with the replies. Empty while replies to earlier operations are missing.
     Ask(Vec<ScriptOperation>),
     Done(ScriptOutcome),
 }
 
 #[derive(Debug)]
 pub struct ScriptOutcome {
-    /// What the script gave to `response.setBody`, as JSON text.
+    /// The argument of `response.setBody`, as JSON text.
     pub response_body: Option<String>,
-    /// What a pre-trigger gave to `request.setBody`.
+    /// The argument of a pre-trigger's `request.setBody`.
     pub request_body: Option<String>,
-    /// Everything it said with `console.log`; kept when it fails, too.
+    /// The output of `console.log`; also returned if the script fails.
     pub log: String,
     pub error: Option<ScriptError>,
     pub work: ScriptUsage,
 }
 
-/// For the one who sets the price.
+/// The basis of the request charge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScriptUsage {
     pub steps: u32,
@@ -37,7 +37,7 @@ pub struct ScriptError {
     pub cause: Cause,
     /// The exception as text: `Error: out of stock`.
     pub message: String,
-    /// `number` of the thrown error, when it has one.
+    /// `number` of the thrown error, if it has one.
     pub number: Option<u16>,
     pub line: Option<u32>,
     pub column: Option<u32>,
@@ -50,13 +50,13 @@ pub enum Cause {
     Syntax,
     /// The script threw, or called `abort`.
     Thrown,
-    /// It was still running when its time was over.
+    /// The script was still running at its deadline.
     TimedOut,
-    /// It wanted more memory than it may have.
+    /// The script exceeded its memory limit.
     OutOfMemory,
-    /// What it answers with is larger than the limit.
+    /// The script's response is larger than the limit.
     TooLarge,
-    /// No thread was free for it.
+    /// No thread was available.
     Busy,
 }
 
@@ -77,7 +77,7 @@ impl ScriptError {
     }
 }
 
-/// The sentence that clients of the service know.
+/// The message that clients of the service expect.
 impl fmt::Display for ScriptError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.cause {

@@ -1,17 +1,17 @@
-//! Threads for scripts.
+//! Script pool: threads for scripts.
 //!
-//! Promise: a caller gets an answer soon after the hard limit, even if the script's thread does not: some native loops
-//! look at no clock. Such a thread is given up and replaced; there are never more than twice as many threads as
-//! asked for, and when all are stuck, callers are told so.
+//! Guarantees: a caller gets an outcome soon after the hard limit, even if the script's thread does not return: some
+//! native loops do not check the clock. Such a thread is abandoned and replaced; there are never more than twice
+//! `threads_max` threads, and if all of them are stuck, callers get `Cause::Busy`.
 //!
 //! ```text
 //! caller                         worker
-//! start ── program, call ──────▶ Runtime::start
-//! step  ── answers ────────────▶ Session::step
-//!       ◀───────────────── Step ─
+//! start ── program, call ──────▶ ScriptRuntime::start
+//! step  ── replies ────────────▶ Session::step
+//!       ◀─────────── ScriptStep ─
 //! ```
 //!
-//! Operations are carried out by the caller, on its own thread, so that nothing of the store hangs on a script.
+//! The caller executes the operations on its own thread, so a stuck script holds no resources of the store.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -32,10 +32,10 @@ use crate::session::Session;
 #[cfg(test)]
 mod tests;
 
-/// How long past the hard limit a thread is waited for.
+/// How long a caller waits for a thread after the hard limit.
 const GRACE: Duration = Duration::from_millis(250);
 
-/// Beside the script's own stack: ours, and what the engine uses before it looks.
+/// In addition to the script's stack: for Rust frames, and for what QuickJS uses before it checks the limit.
 const STACK_BYTES_MORE: usize = 1024 * 1024;
 
 /// Cheap to clone; all clones share the threads.
@@ -55,9 +55,9 @@ struct PoolShared {
 #[derive(Default)]
 struct PoolState {
     idle: Vec<ScriptWorker>,
-    /// At work or idle.
+    /// Running or idle.
     live: usize,
-    /// Given up, and not yet back.
+    /// Abandoned, and not yet returned.
     stuck: usize,
 }
 
@@ -87,7 +87,7 @@ impl ScriptPool {
         ScriptPool { shared: Arc::new(PoolShared { limits, env, threads_max: threads_max.max(1), state, freed }) }
     }
 
-    /// Runs a call to its end. `host` carries out what the script asks for.
+    /// Runs a call to its end. `host` executes the script's operations.
     pub fn run(
         &self,
         program: &Program,
@@ -107,17 +107,17 @@ impl ScriptPool {
         }
     }
 
-    /// Takes a thread. Waits for one, but no longer than a script may run.
+    /// Acquires a thread, waiting at most as long as a script may run.
     pub fn start(&self, program: &Program, call: ScriptCall) -> Result<PooledCall, ScriptError> {
         let worker = self.shared.worker()?;
-        // A worker that is gone shows when it is asked for a step.
+        // If the worker has ended, the first step reports it.
         let _ = worker.orders.send(WorkerCommand::Start(program.clone(), Box::new(call)));
         Ok(PooledCall { shared: Arc::clone(&self.shared), worker: Some(worker), is_over: false })
     }
 }
 
 impl PooledCall {
-    /// As [`Session::step`], and returns even if the script's thread does not.
+    /// As [`Session::step`], but returns even if the script's thread does not.
     pub fn step(&mut self, answers: Vec<OperationReply>) -> ScriptStep {
         let limit = Duration::from_millis(self.shared.limits.hard_ms) + GRACE;
         let Some(worker) = &self.worker else { return ScriptStep::Done(failed(gone())) };
@@ -154,7 +154,7 @@ impl PooledCall {
 }
 
 impl Drop for PooledCall {
-    /// A thread whose call is over goes back; any other one ends by itself, since its caller's ends are gone.
+    /// Returns the thread to the pool if its call is done; otherwise the thread ends, because its channels are closed.
     fn drop(&mut self) {
         let Some(worker) = self.worker.take() else { return };
         let mut state = self.shared.lock();
@@ -198,7 +198,7 @@ impl PoolShared {
         let ((orders, inbox), (outbox, steps)) = (channel(), channel());
         let is_given_up = Arc::new(AtomicBool::new(false));
         let runtime = (self.limits.clone(), Arc::clone(&self.env));
-        // Weak: idle threads must not keep alive the pool that keeps them.
+        // Weak: idle threads must not keep their own pool alive.
         let (home, flag) = (Arc::downgrade(self), Arc::clone(&is_given_up));
         let stack_bytes = self.limits.stack_bytes_max + STACK_BYTES_MORE;
         let built = thread::Builder::new().name("script".to_owned()).stack_size(stack_bytes);
@@ -212,7 +212,7 @@ impl PoolShared {
         Ok(ScriptWorker { orders, steps, is_given_up })
     }
 
-    /// A thread that was given up has come back after all.
+    /// Called by a worker that ends, for instance after it was abandoned.
     fn ended(&self, is_given_up: &AtomicBool) {
         let mut state = self.lock();
         if is_given_up.load(Ordering::Relaxed) {
@@ -223,7 +223,7 @@ impl PoolShared {
     }
 }
 
-/// A worker's life: one call after the other, until nobody wants it any more.
+/// A worker's main loop: one call after another, until the pool drops its end of the channel.
 fn work(mut runtime: ScriptRuntime, inbox: &Receiver<WorkerCommand>, outbox: &Sender<ScriptStep>) {
     let mut is_wanted = true;
     while is_wanted && let Ok(order) = inbox.recv() {
@@ -233,7 +233,7 @@ fn work(mut runtime: ScriptRuntime, inbox: &Receiver<WorkerCommand>, outbox: &Se
     }
 }
 
-/// One call. False when nobody listens any more.
+/// Runs one call. False if the caller dropped its end of the channel.
 fn serve(mut session: Session<'_>, inbox: &Receiver<WorkerCommand>, outbox: &Sender<ScriptStep>) -> bool {
     while let Ok(order) = inbox.recv() {
         let step = match order {

@@ -1,13 +1,14 @@
-//! A script's text, and which kind of realm it needs.
+//! Script program: a script's text, and the kind of realm it needs.
 //!
-//! Promise: the text is kept as it came; nothing is run here. Whether it compiles is found out by the first runtime
-//! that meets it, and remembered there: QuickJS can load foreign bytecode only unsafely, so compiled programs stay on
-//! their thread, keyed by the program's number.
+//! The text is stored unchanged; nothing is run here. The first runtime that uses the program compiles it and caches
+//! the result: loading bytecode from elsewhere is unsafe in QuickJS, so compiled programs stay on their thread, keyed
+//! by the program's number.
 //!
-//! Most scripts run in a realm that is shared by all calls of a thread and frozen, so that nothing can be left behind.
-//! A script that changes built-ins (`String.prototype.format = …`) needs one of its own, made for the call and thrown
-//! away, which takes about a millisecond instead of microseconds. `wants_own_realm` errs towards that side. If it is wrong, such a change is ignored,
-//! or refused in strict mode; it is never seen by another call.
+//! Most scripts run in a realm that is shared by all calls of a thread and frozen, so that a call cannot leave state
+//! behind. A script that changes built-ins (`String.prototype.format = …`) needs its own realm, created for the call
+//! and discarded after it, which takes about a millisecond instead of microseconds. `needs_own_realm` is conservative:
+//! in doubt it returns true. If it misses a change, the change is ignored, or throws in strict mode; another call never
+//! sees it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[cfg(test)]
 mod tests;
 
-/// Cheap to clone; keep it as long as the script's text does not change.
+/// Cheap to clone; reuse it while the script's text does not change.
 #[derive(Clone, Debug)]
 pub struct Program {
     inner: Arc<ProgramText>,
@@ -57,17 +58,17 @@ impl Program {
         self.inner.has_own_realm
     }
 
-    /// It cannot have left anything in the global object.
+    /// A call cannot have left anything in the global object.
     pub(crate) fn is_plain(&self) -> bool {
         self.inner.is_plain
     }
 
-    /// Its function is as good as new after a call.
+    /// Its function keeps no state between calls.
     pub(crate) fn is_stateless(&self) -> bool {
         self.inner.is_stateless
     }
 
-    /// The text as the body of a function that makes the script's function, so that each call has a fresh one.
+    /// The text as the body of a factory, which returns the script's function, so that each call has a fresh one.
     ///
     ///   function (a) { … }                       ()=>(function (a) { … }⏎)
     ///   function main() { … } function b() { … } ()=>{function main() { … } function b() { … }⏎;return main}
@@ -79,10 +80,10 @@ impl Program {
     }
 }
 
-/// Stands before the first line of a script; columns are counted without it.
+/// Precedes the first line of a script; columns are counted without it.
 pub(crate) const EXPRESSION_PREFIX: &str = "()=>(";
 
-/// The name of the first function that is declared; a script of several is entered there.
+/// The name of the first declared function: the entry point of a script with several functions.
 fn first_function(source: &str) -> Option<String> {
     let code = code_only(source);
     let words = words(&code);
@@ -90,8 +91,8 @@ fn first_function(source: &str) -> Option<String> {
     names.next().map(str::to_owned)
 }
 
-/// The text without comments and with strings emptied: words in them are talk. A quote in a regular expression can
-/// mislead it until the end of the line, which is good enough for a guess.
+/// The text without comments and with empty strings: words in them are not code. A quote in a regular expression can
+/// mislead it until the end of the line, which is good enough for a heuristic.
 fn code_only(source: &str) -> String {
     let mut code = String::with_capacity(source.len());
     let mut rest = source;
@@ -104,7 +105,7 @@ fn code_only(source: &str) -> String {
     code + rest
 }
 
-/// What stands for a comment or string at the beginning of the text, and what follows it.
+/// The replacement of a comment or string at the beginning of the text, and the text after it.
 fn after_talk(text: &str) -> (&str, &str) {
     let from = |at: Option<usize>, more: usize| at.map_or("", |at| &text[at + more..]);
     match text.as_bytes() {
@@ -115,7 +116,7 @@ fn after_talk(text: &str) -> (&str, &str) {
     }
 }
 
-/// Where the string that begins here ends: at its quote, or where its line does.
+/// The end of the string that begins here: its closing quote, or the end of its line.
 fn string_end(text: &str) -> Option<usize> {
     let quote = text.chars().next()?;
     let mut is_escaped = false;
@@ -152,7 +153,7 @@ fn words(source: &str) -> Vec<SourceWord<'_>> {
     found
 }
 
-/// Names by which a script reaches a built-in to change it.
+/// Names through which a script can reach a built-in to change it.
 const REACHING: [&str; 11] = [
     "__proto__",
     "defineProperty",
@@ -207,9 +208,9 @@ fn wants_own_realm(source: &str) -> bool {
     })
 }
 
-/// Whether nothing is assigned but what is declared on the spot, and nobody asks who is `this` or reaches into an object by a
-/// name that is worked out. A script with anything else, harmless or not, is swept after; so is one with a slash, which may
-/// begin a regular expression and mislead `code_only`.
+/// Whether the script assigns only variables that it declares in the same statement, and uses neither `this` nor
+/// computed member names. After any other script, harmless or not, the realm is reset; also after one with a slash,
+/// which may begin a regular expression and mislead `code_only`.
 fn is_plain(source: &str) -> bool {
     const TELLING: [&str; 7] = ["this", "async", "await", "yield", "in", "of", "with"];
     const SIGNS: [&str; 5] = ["++", "--", "`", "/", "\\"];
@@ -221,13 +222,13 @@ fn is_plain(source: &str) -> bool {
         && assignments(code).all(|at| is_declaration(code, at))
 }
 
-/// Whether a bracket behind this opens a member.
+/// Whether a bracket after this text is a member access.
 fn reaches_in(left: &str) -> bool {
     left.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | ')' | ']' | '}' | '"' | '\''))
 }
 
-/// Whether a plain text is one function and nothing around it, so that it has nothing to remember by but itself, and does not
-/// reach for what could write on that.
+/// Whether the text is one function without outer code, so that only the function object itself could hold state, and
+/// it does not use `Object`, which could write to that object.
 fn is_stateless(source: &str) -> bool {
     let code = code_only(source);
     let code = code.trim();
@@ -241,7 +242,7 @@ fn is_stateless(source: &str) -> bool {
     is_whole && code.starts_with("function") && !words(code).iter().any(|word| word.text == "Object")
 }
 
-/// Where an equals sign stands that compares nothing and is no arrow.
+/// The positions of equals signs that are neither part of a comparison nor of an arrow.
 fn assignments(code: &str) -> impl Iterator<Item = usize> {
     let is_assignment = |at: &usize| match (&code.as_bytes()[..*at], &code.as_bytes()[at + 1..]) {
         (_, [b'=' | b'>', ..]) | ([.., b'=' | b'!'], _) => false,
@@ -252,7 +253,7 @@ fn assignments(code: &str) -> impl Iterator<Item = usize> {
     code.match_indices('=').map(|(at, _)| at).filter(is_assignment)
 }
 
-/// `var name =`, and its kin.
+/// `var name =`, and likewise `let` and `const`.
 fn is_declaration(code: &str, at: usize) -> bool {
     let left = code[..at].trim_end();
     let Some(name) = words(left).last().copied().filter(|word| word.start + word.text.len() == left.len()) else {
@@ -270,13 +271,14 @@ fn before(source: &str, at: usize) -> &str {
     source[..at].trim_end()
 }
 
-/// `prototype.slice.call(…)` takes a method, it changes none.
+/// `prototype.slice.call(…)` uses a method and changes none.
 fn is_borrowed_method(after: &str) -> bool {
     let Some((_, rest)) = member(after) else { return false };
     matches!(member(rest), Some(("call" | "apply" | "bind", _)))
 }
 
-/// `Math.max(…)`, `Number.EPSILON`, `String(x)`, `new Date`, `x instanceof Array`, `extends Error`, `{ Date: … }`, `doc.Date`: uses, not changes.
+/// `Math.max(…)`, `Number.EPSILON`, `String(x)`, `new Date`, `x instanceof Array`, `extends Error`, `{ Date: … }`,
+/// `doc.Date`: uses, not changes.
 fn is_plain_use(before: &str, after: &str) -> bool {
     if is_only_looked_at(before, after) || before.ends_with('.') || after.starts_with(['(', ':', '"', '\'']) {
         return true;
@@ -295,7 +297,7 @@ fn is_only_looked_at(before: &str, after: &str) -> bool {
     is_callback || ["==", "!="].iter().any(is_compared)
 }
 
-/// `.name` and what follows it.
+/// `.name` and the text after it.
 fn member(text: &str) -> Option<(&str, &str)> {
     let rest = text.strip_prefix('.')?.trim_start();
     let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_' && c != '$').unwrap_or(rest.len());

@@ -1,8 +1,8 @@
-//! A global scope with the server-side API in it.
+//! Realm (ECMA-262): a global object with the built-ins and the server-side API.
 //!
-//! Promise: a shared realm is frozen when it is handed out and swept after every call; `tidy` says whether it is as
-//! clean as on its first day. A realm of one's own is neither: it belongs to one call. The API itself is JavaScript
-//! (`api.js`, `query.js`), on top of the few native functions below.
+//! Invariant: a shared realm is frozen before its first call and reset after every call; `reset` returns true if it is
+//! as clean as a new one. A program's own realm is neither frozen nor reset: it belongs to one call. The API itself is
+//! JavaScript (`api.js`, `query.js`), on top of the few native functions below.
 
 use std::rc::Rc;
 
@@ -22,10 +22,10 @@ const API: &str = include_str!("realm/api.js");
 const QUERY: &str = include_str!("realm/query.js");
 const FREEZE: &str = include_str!("realm/freeze.js");
 
-/// Files whose frames a script's author need not see.
+/// Internal files, whose frames are removed from the stack traces that authors see.
 pub const OWN_FILES: [&str; 4] = ["builtins.js", "api.js", "query.js", "freeze.js"];
 
-/// Everything of the language that needs no clock, no loader and no finalizer.
+/// All intrinsics that need no clock, no module loader and no finalizer.
 type Intrinsics = (
     intrinsic::Eval,
     intrinsic::Date,
@@ -39,7 +39,7 @@ type Intrinsics = (
 
 pub type PersistentFn<T> = Persistent<T>;
 
-/// Fields are dropped in this order: what lives in the context before the context.
+/// Fields are dropped in this order: values of the context before the context itself.
 pub struct Realm {
     open: PersistentFn<Function<'static>>,
     close: PersistentFn<Function<'static>>,
@@ -53,7 +53,7 @@ pub struct Realm {
 }
 
 impl Realm {
-    /// For all calls of a thread, one after the other.
+    /// For all calls of a thread, one after another.
     pub fn shared(runtime: &Runtime, desk: &Rc<HostState>) -> Result<Realm> {
         Realm::build(runtime, desk, true)
     }
@@ -99,7 +99,7 @@ impl Realm {
         call(ctx, &self.close, ())
     }
 
-    /// The function that makes the script's function.
+    /// Compiles the factory: the function that returns the script's function.
     pub fn compile(&self, ctx: &Ctx<'_>, text: &str) -> Result<PersistentFn<Function<'static>>> {
         let made: Function<'_> = call(ctx, &self.compile, (text,))?;
         Ok(PersistentFn::save(ctx, made))
@@ -113,17 +113,17 @@ impl Realm {
         call::<Value<'js>, _>(ctx, &self.deliver, arguments).map(drop)
     }
 
-    /// What the script set: the request's body and the response's.
+    /// The bodies that the script set: the request's and the response's.
     pub fn bodies<'js>(&self, ctx: &Ctx<'js>) -> Result<Array<'js>> {
         call(ctx, &self.bodies, ())
     }
 
-    /// Throws what was given to `abort` again.
+    /// Rethrows the error that the script passed to `abort`.
     pub fn rethrow<'js>(&self, ctx: &Ctx<'js>) -> Result<()> {
         call::<Value<'js>, _>(ctx, &self.rethrow, ()).map(drop)
     }
 
-    /// True when the next call may have this realm.
+    /// Removes what the call left. True if the next call may use this realm.
     pub fn tidy(&self, ctx: &Ctx<'_>) -> bool {
         let Some(tidy) = &self.tidy else { return false };
         call(ctx, tidy, ()).unwrap_or(false)
@@ -146,7 +146,7 @@ fn part<'js>(ctx: &Ctx<'js>, file: &str, text: &str) -> Result<Function<'js>> {
     ctx.eval_with_options(text, options)
 }
 
-/// The native functions, held by the API and out of any script's reach.
+/// The native functions, held by the API and not reachable by scripts.
 fn host<'js>(ctx: &Ctx<'js>, desk: &Rc<HostState>) -> Result<Object<'js>> {
     let host = Object::new(ctx.clone())?;
     let function = HostBound { ctx, desk };
@@ -163,7 +163,7 @@ fn host<'js>(ctx: &Ctx<'js>, desk: &Rc<HostState>) -> Result<Object<'js>> {
     Ok(host)
 }
 
-/// Makes native functions that share the desk.
+/// Creates native functions that share the host state.
 struct HostBound<'a, 'js> {
     ctx: &'a Ctx<'js>,
     desk: &'a Rc<HostState>,

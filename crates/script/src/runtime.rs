@@ -1,7 +1,8 @@
-//! The realms and compiled programs of one thread.
+//! Script runtime: the realms and compiled programs of one thread.
 //!
-//! Promise: after every call the engine is either as clean as a new one or gone; the next call makes another. A
-//! runtime stays on its thread. It is fast because it keeps: a frozen realm, and each program's compiled function.
+//! Invariant: after every call the engine is either as clean as a new one or discarded; the next call then creates
+//! another. A runtime stays on its thread. It is fast because it caches a frozen realm and each program's compiled
+//! function.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -27,10 +28,10 @@ pub struct ScriptRuntime {
     engine: Option<JsEngine>,
 }
 
-/// Fields are dropped in this order: what lives in the engine before the engine.
+/// Fields are dropped in this order: values of the engine before the engine itself.
 pub(crate) struct JsEngine {
     programs: HashMap<u64, PersistentFn<Function<'static>>>,
-    /// Functions that are as good as new after a call.
+    /// Functions of stateless programs, reused by every call.
     instances: HashMap<u64, PersistentFn<Function<'static>>>,
     shared: Realm,
     pub js: rquickjs::Runtime,
@@ -42,7 +43,7 @@ impl ScriptRuntime {
         ScriptRuntime { desk: HostState::new(limits, env), engine: None }
     }
 
-    /// Whether the text is a function, if that is not known yet. Running it will not compile it again.
+    /// Checks that the text is a function, unless it is compiled already. Running it will not compile it again.
     pub fn compile(&mut self, program: &Program) -> Result<(), ScriptError> {
         self.desk.open(None);
         let desk = Rc::clone(&self.desk);
@@ -67,7 +68,7 @@ impl ScriptRuntime {
         Ok(())
     }
 
-    /// Begins a call. Nothing runs before the first step.
+    /// Starts a call. Nothing runs before the first step.
     pub fn start(&mut self, program: &Program, call: ScriptCall) -> Session<'_> {
         Session::new(self, program.clone(), call)
     }
@@ -76,7 +77,7 @@ impl ScriptRuntime {
         &self.desk
     }
 
-    /// The engine, and a new one where the last call left none.
+    /// The engine; a new one if the last call discarded it.
     pub(crate) fn engine(&mut self) -> Result<&mut JsEngine, ScriptError> {
         let engine = match self.engine.take() {
             Some(engine) => engine,
@@ -87,7 +88,7 @@ impl ScriptRuntime {
         Ok(self.engine.insert(engine))
     }
 
-    /// Forgets everything: realms, programs, and whatever a script left in them.
+    /// Drops everything: realms, programs, and all state that a script left in them.
     pub(crate) fn discard(&mut self) {
         self.engine = None;
     }
@@ -112,8 +113,8 @@ impl JsEngine {
         Ok(engine)
     }
 
-    /// QuickJS collects when the heap has grown by half. Left alone, that point could lie beyond the memory that a
-    /// script may have, and the next one would pay for this one's garbage.
+    /// QuickJS collects garbage when the heap has grown by half. Without a reset that threshold could exceed the memory
+    /// limit of a script, and this call's garbage would count against the next call.
     pub fn expect_garbage(&self) {
         self.js.set_gc_threshold(self.garbage_bytes_max);
     }
@@ -122,7 +123,7 @@ impl JsEngine {
         &self.shared
     }
 
-    /// The compiled program of the shared realm; compiled now if it is new here.
+    /// The program compiled in the shared realm; compiled now if it is not cached.
     pub fn factory<'js>(
         &mut self,
         ctx: &Ctx<'js>,
@@ -140,7 +141,7 @@ impl JsEngine {
         kept.restore(ctx).map_err(|error| exception::caught(ctx, desk, program, &error))
     }
 
-    /// The script's function: a fresh one, unless it cannot tell the difference.
+    /// The script's function: a fresh one, unless the program is stateless.
     pub fn function<'js>(
         &mut self,
         ctx: &Ctx<'js>,
@@ -167,7 +168,7 @@ impl JsEngine {
     }
 }
 
-/// The program in this realm: as an expression, else as declarations.
+/// Compiles the program in this realm: as an expression, or else as declarations.
 pub(crate) fn compiled(
     ctx: &Ctx<'_>,
     desk: &HostState,

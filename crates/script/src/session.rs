@@ -1,11 +1,11 @@
-//! One call, step by step.
+//! Script session: one call, step by step.
 //!
-//! Promise: `step` returns; it never waits for anyone. Callbacks run in the order of the answers, each followed by
-//! whatever promises it settled. After `Done` the runtime is ready for the next call and holds nothing of this one.
+//! Guarantees: `step` never blocks. Callbacks run in the order of the replies, each followed by the jobs of the
+//! promises that it settled. After `Done` the runtime is ready for the next call and holds no state of this one.
 //!
 //! ```text
-//! step([])        main(…arguments)              ─▶ Ask([1: create, 2: query])
-//! step([1, 2])    callback of 1, callback of 2  ─▶ Ask([3: replace])
+//! step([])        main(…arguments)              ─▶ Execute([1: create, 2: query])
+//! step([1, 2])    callback of 1, callback of 2  ─▶ Execute([3: replace])
 //! step([3])       callback of 3                 ─▶ Done
 //! ```
 
@@ -32,7 +32,7 @@ pub struct Session<'r> {
     desk: Rc<HostState>,
     program: Program,
     call: Rc<ScriptCall>,
-    /// For programs that cannot have the shared realm.
+    /// For programs that cannot run in the shared realm.
     own: Option<Realm>,
     phase: Phase,
     waiting: HashSet<OperationId>,
@@ -53,8 +53,8 @@ impl<'r> Session<'r> {
         Session { runtime, desk, program, call, own: None, phase: Phase::New, waiting, steps: 0 }
     }
 
-    /// Runs the script until it wants something or is done. The first step takes no answers; later ones may take some
-    /// of those that are missing. Answers to tickets that nobody holds are ignored.
+    /// Runs the script until it requests operations or is done. The first step takes no replies; later ones take some
+    /// or all of the missing replies. Replies with unknown ids are ignored.
     pub fn step(&mut self, answers: Vec<OperationReply>) -> ScriptStep {
         self.steps += 1;
         let ran = match self.phase {
@@ -68,7 +68,7 @@ impl<'r> Session<'r> {
         }
     }
 
-    /// From now on the collection's functions return false, so that the script can come to an end.
+    /// From now on the collection's functions return false, so that the script can finish.
     pub fn stop_accepting(&mut self) {
         self.desk.stop_accepting();
     }
@@ -117,7 +117,7 @@ impl<'r> Session<'r> {
         Ok(())
     }
 
-    /// Runs what promises have put in line, and finds out whether the script called `abort` and caught it itself.
+    /// Runs the pending promise jobs, then rethrows if the script called `abort` and caught the error itself.
     fn settle(&mut self) -> Result<(), ScriptError> {
         let (desk, program) = (Rc::clone(&self.desk), self.program.clone());
         let engine = self.runtime.engine()?;
@@ -176,14 +176,14 @@ impl<'r> Session<'r> {
         if is_large { Err(too_large(bytes_max)) } else { Ok(bodies) }
     }
 
-    /// Gives the runtime back clean, or without its engine.
+    /// Returns the runtime clean, or without its engine.
     fn leave(&mut self, is_spent: bool) {
         self.phase = Phase::Over;
         let is_clean = !is_spent && !self.desk.was_interrupted() && self.tidy();
         let own = self.own.take();
         match self.runtime.engine() {
             Ok(engine) if is_clean && !engine.js.is_job_pending() => {
-                // Without a collection the realm's cycles would count against the next call's memory.
+                // Without a garbage collection the realm's cycles would count against the next call's memory.
                 if own.is_some() {
                     drop(own);
                     engine.js.run_gc();
@@ -200,14 +200,14 @@ impl<'r> Session<'r> {
 
     fn tidy(&mut self) -> bool {
         if self.own.is_some() {
-            return true; // it is thrown away
+            return true; // the realm is discarded anyway
         }
         self.in_realm(|realm, ctx| realm.close(ctx).map(|()| realm.tidy(ctx))).unwrap_or(false)
     }
 }
 
 impl Drop for Session<'_> {
-    /// A call that nobody steps any more leaves callbacks behind: the engine goes with them.
+    /// An unfinished call leaves callbacks behind, so the engine is discarded.
     fn drop(&mut self) {
         if self.phase == Phase::Running {
             self.own = None;

@@ -1,7 +1,7 @@
-//! A tiny collection for scripts under test: documents by id, in the order of their creation.
+//! An in-memory collection for scripts under test: documents by id, in creation order.
 //!
-//! Promise: it answers every operation a script can ask for, a query only if it is one that `translate` makes of no
-//! stage, or `SELECT *`. It counts nothing and keeps no transaction.
+//! It replies to every operation of a script. Queries are recorded but not evaluated: every query returns all
+//! documents, like `SELECT *`. There are no charges and no transactions.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub const ALT_LINK: &str = "dbs/shop/colls/orders";
 pub struct TestHost {
     pub documents: Vec<Value>,
     pub queries: Vec<String>,
-    /// After this many operations the host accepts no more.
+    /// The host accepts no more operations after this many.
     pub operations_max: Option<usize>,
     pub asked: usize,
     pub etags: u64,
@@ -187,7 +187,7 @@ fn id_of(document: &Value) -> Result<String, Error> {
     id.map(str::to_owned).ok_or_else(|| Error::invalid("The input is invalid: it has no id."))
 }
 
-/// A clock that moves on whenever someone looks: an endless loop ends after so many looks, on any machine.
+/// A clock that advances with every reading: an endless loop ends after a fixed number of readings, on any machine.
 pub struct TickingEnv {
     inner: ManualEnv,
     tick_ms: u64,

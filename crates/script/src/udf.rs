@@ -1,13 +1,13 @@
-//! User-defined functions: a value for some values, within a query.
+//! User-defined functions: JavaScript functions that queries call.
 //!
-//! Promise: each call has a fresh function, or one that cannot remember, and leaves nothing behind, so the result depends on the
-//! arguments alone (and on time and chance, if the function asks for them). It runs on the caller's thread, in an engine that the
-//! thread keeps, because a query calls it once per row. There is no context: `getContext` is undefined.
+//! Guarantees: each call uses a fresh or stateless function and leaves no state behind, so the result depends only on
+//! the arguments (and on time and randomness, if the function uses them). It runs on the caller's thread, in a runtime
+//! that the thread caches, because a query calls it once per row. There is no context: `getContext` is undefined.
 //!
-//! Time is bounded wherever the engine looks at its clock. Native loops that do not look are kept short by
-//! `builtins.js`; one that was overlooked would be given up on a pool's thread, here it keeps the query's.
+//! Time is bounded wherever QuickJS checks its clock. `builtins.js` keeps native loops without such checks short; one
+//! that it misses would be abandoned on a pool thread, but here it blocks the query's thread.
 //!
-//! Who may call which function, and that undefined arguments are not passed on, is the query's job.
+//! The query executor decides which functions a query may call and passes no undefined arguments.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -31,7 +31,7 @@ use crate::runtime::{JsEngine, ScriptRuntime, compiled};
 #[cfg(test)]
 mod tests;
 
-/// Where functions are declared: one per server.
+/// Declares functions: one per server.
 #[derive(Clone)]
 pub struct Functions {
     inner: Arc<FunctionsShared>,
@@ -43,7 +43,7 @@ struct FunctionsShared {
     env: Arc<dyn Env>,
 }
 
-/// One function, for any thread.
+/// One function, callable from any thread.
 #[derive(Clone)]
 pub struct Udf {
     home: Functions,
@@ -51,7 +51,7 @@ pub struct Udf {
 }
 
 thread_local! {
-    /// This thread's engine, and whose limits it has.
+    /// This thread's runtime, with the number of the `Functions` whose limits it has.
     static ENGINE: RefCell<Option<(u64, ScriptRuntime)>> = const { RefCell::new(None) };
 }
 
@@ -62,7 +62,7 @@ impl Functions {
         Functions { inner: Arc::new(FunctionsShared { number, limits, env }) }
     }
 
-    /// Compiles the text, so that a mistake is found before the first row.
+    /// Compiles the text, so that a syntax error is reported before the first row.
     pub fn declare(&self, program: &Program) -> Result<Udf, ScriptError> {
         self.on_this_thread(|runtime| runtime.compile(program))?;
         Ok(Udf { home: self.clone(), program: program.clone() })
@@ -83,7 +83,7 @@ impl Udf {
     pub fn call<'v>(&self, arguments: impl ExactSizeIterator<Item = &'v Value>) -> Result<Option<Value>, ScriptError> {
         self.home.on_this_thread(|runtime| {
             let result = self.call_on(runtime, arguments);
-            // A timeout, memory that ran out, promises: rare enough to start anew, and certain to be clean.
+            // Timeout, exhausted memory, pending promises: rare enough to start with a new engine, which is clean.
             let is_sound = !runtime.desk().was_interrupted() && result.as_ref().is_ok_and(|(_, is_clean)| *is_clean);
             if !is_sound {
                 runtime.discard();

@@ -4,7 +4,7 @@ use super::*;
 fn check_invalid<T: std::fmt::Debug>(answer: Result<T>, part: &str) {
     let error = answer.expect_err("invalid");
     assert_eq!(error.kind, crate::Kind::Invalid);
-    assert!(error.message.contains(part), "{} does not say {part:?}", error.message);
+    assert!(error.message.contains(part), "{} does not contain {part:?}", error.message);
 }
 
 fn item(text: &str) -> Value {

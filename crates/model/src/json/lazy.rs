@@ -1,10 +1,10 @@
-//! Finding one's way in JSON text without parsing it.
+//! Lazy JSON: finds values in JSON text without parsing all of it.
 //!
-//! Promise: in text that `json` wrote, or would accept, a value is found where `json::parse` would find it, and only
-//! the bytes up to its end are looked at. Of a name that occurs twice the first counts; what we wrote has none. On
-//! other bytes the answers mean nothing, but they come: nothing panics, nothing recurses, every walk ends.
+//! Guarantees: in text that `json` wrote, or would accept, a value is found where `json::parse` would find it, and only
+//! the bytes up to its end are read. Of a duplicate name the first occurrence counts; text that `json` wrote has no
+//! duplicates. On other bytes the results are meaningless, but nothing panics, nothing recurses, and every scan ends.
 //!
-//! Whether text is valid is not asked here; what comes from outside goes through `json::parse` first.
+//! The text is not validated here; text from outside must pass `json::parse` first.
 //!
 //! ```text
 //! {"id":"a","tags":["x","y"],"n":5}
@@ -21,7 +21,7 @@ use crate::{Number, Value};
 #[cfg(test)]
 mod tests;
 
-/// What a value's first byte says.
+/// The type of a value, as its first byte determines it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JsonType {
     Null,
@@ -32,7 +32,7 @@ pub enum JsonType {
     Object,
 }
 
-/// `None` where no value begins.
+/// `None` if no value begins here.
 pub fn kind(text: &[u8]) -> Option<JsonType> {
     match *text.get(skip_space(text, 0))? {
         b'"' => Some(JsonType::String),
@@ -66,17 +66,17 @@ pub fn element(array: &[u8], n: usize) -> Option<&[u8]> {
     elements(array).nth(n)
 }
 
-/// A property where it stands.
+/// A property as slices of the object's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawProperty<'a> {
-    /// With its quotes, escaped as it is in the text: see `string` and `is_string`.
+    /// With its quotes, escaped as it is in the text: see `string` and `string_equals`.
     pub name: &'a [u8],
     pub value: &'a [u8],
     /// Where the value begins in the object's text.
     pub value_at: usize,
 }
 
-/// An object's properties in their order; nothing if it is none.
+/// The properties of an object in text order; empty if the text is not an object.
 pub fn properties(object: &[u8]) -> RawProperties<'_> {
     RawProperties { walk: JsonScanner::into(object, b'{') }
 }
@@ -98,7 +98,7 @@ impl<'a> Iterator for RawProperties<'a> {
     }
 }
 
-/// The texts of an array's elements; nothing if it is none.
+/// The texts of an array's elements; empty if the text is not an array.
 pub fn elements(array: &[u8]) -> Elements<'_> {
     Elements { walk: JsonScanner::into(array, b'[') }
 }
@@ -118,7 +118,7 @@ impl<'a> Iterator for Elements<'a> {
     }
 }
 
-/// A place between two tokens of an array or object. Behind the end there is nothing more to find.
+/// A position between two tokens of an array or object. At the end of the text the scan is finished.
 #[derive(Clone, Debug)]
 struct JsonScanner<'a> {
     text: &'a [u8],
@@ -139,19 +139,19 @@ impl<'a> JsonScanner<'a> {
         (*self.text.get(at)? == token).then(|| self.at = at + 1)
     }
 
-    /// The value that begins here and where that is.
+    /// The next value and the position where it begins.
     fn value(&mut self, close: u8) -> Option<(&'a [u8], usize)> {
         let from = skip_space(self.text, self.at);
         if *self.text.get(from)? == close {
             return None;
         }
         self.at = skip(self.text, from);
-        // A value has a byte at least; where none begins, walking on would not get anywhere.
+        // A value has at least one byte; an empty one would not advance the scan.
         let value = self.text.get(from..self.at).filter(|value| !value.is_empty())?;
         Some((value, from))
     }
 
-    /// Past the comma, if it is not the end that follows.
+    /// Skips the comma; if none follows, the scan is finished.
     fn comma(&mut self) {
         if self.expect(b',').is_none() {
             self.at = self.text.len();
@@ -159,7 +159,7 @@ impl<'a> JsonScanner<'a> {
     }
 }
 
-/// A number, exactly as `json::parse` reads it.
+/// A number, parsed exactly as `json::parse` does.
 pub fn number(text: &[u8]) -> Option<Number> {
     let text = text.trim_ascii();
     match text {
@@ -169,7 +169,7 @@ pub fn number(text: &[u8]) -> Option<Number> {
     .or_else(|| long_number(text))
 }
 
-/// Up to 18 digits, which fit whatever they are.
+/// Up to 18 digits, which always fit an `i64`.
 fn integer(digits: &[u8]) -> Option<i64> {
     if digits.is_empty() || digits.len() > 18 {
         return None;
@@ -178,7 +178,7 @@ fn integer(digits: &[u8]) -> Option<i64> {
 }
 
 fn long_number(text: &[u8]) -> Option<Number> {
-    // Else the standard library would also read "inf".
+    // Without this check the standard library would also accept "inf".
     text.last().filter(|byte| byte.is_ascii_digit())?;
     let text =
         std::str::from_utf8(text).ok().filter(|text| text.starts_with(|c: char| c == '-' || c.is_ascii_digit()))?;
@@ -189,7 +189,7 @@ fn long_number(text: &[u8]) -> Option<Number> {
     exact.or_else(|| text.parse().ok().filter(|n: &f64| n.is_finite()).map(Number::Float))
 }
 
-/// What a string says; borrowed from the text unless that has escapes. `None` if it is no string.
+/// The unescaped string; borrowed from the text unless that has escapes. `None` if the text is not a string.
 pub fn string(text: &[u8]) -> Option<Cow<'_, str>> {
     let quoted = quoted(text)?;
     match memchr::memchr(b'\\', quoted) {
@@ -201,17 +201,17 @@ pub fn string(text: &[u8]) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Whether the text is a string that says this.
+/// Whether the text is a string with this value.
 pub fn is_string(text: &[u8], want: &str) -> bool {
     let Some(quoted) = quoted(text) else { return false };
-    // An escape is longer than what it stands for. So text of the same length is the same bytes, or something else.
+    // An escape is longer than its character, so text of the same length without escapes is equal only byte for byte.
     match quoted.len() == want.len() {
         true => quoted == want.as_bytes() && memchr::memchr(b'\\', quoted).is_none(),
         false => quoted.len() > want.len() && string(text).is_some_and(|is| is == want),
     }
 }
 
-/// What stands between the quotes.
+/// The bytes between the quotes.
 fn quoted(text: &[u8]) -> Option<&[u8]> {
     match text.trim_ascii() {
         [b'"', quoted @ .., b'"'] => Some(quoted),
@@ -219,7 +219,7 @@ fn quoted(text: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// A value that has no others in it; `None` for arrays and objects.
+/// A scalar value; `None` for arrays and objects.
 pub fn scalar(text: &[u8]) -> Option<Value> {
     match kind(text)? {
         JsonType::Null => Some(Value::Null),
@@ -230,12 +230,12 @@ pub fn scalar(text: &[u8]) -> Option<Value> {
     }
 }
 
-/// Under which a property is listed beside an item's text: FNV-1a, as good as any for names that are compared anyway.
+/// The hash of a property's name in a record's property table. FNV-1a is good enough: names are compared anyway.
 pub fn name_hash(name: &str) -> u32 {
     name.bytes().fold(0x811C_9DC5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
-/// Behind the closing quote of a string whose opening quote is just before `at`.
+/// The position after the closing quote of a string whose opening quote is just before `at`.
 fn skip_string(text: &[u8], mut at: usize) -> usize {
     while let Some(found) = text.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
         match text.get(at + found) {
@@ -246,8 +246,8 @@ fn skip_string(text: &[u8], mut at: usize) -> usize {
     text.len()
 }
 
-/// Behind the end of an object or array whose beginning is just before `at`. In valid text brackets of one shape tell
-/// when they are even, whatever the other shape does in between.
+/// The position after the end of an object or array whose opening bracket is just before `at`. Counting brackets of one
+/// shape is enough: in valid text the brackets of the other shape are balanced in between.
 fn skip_nested(text: &[u8], mut at: usize, bracket: Bracket) -> usize {
     let mut depth = 1usize;
     while let Some(byte) = text.get(at) {
@@ -284,7 +284,7 @@ const CURLY: Bracket = 1;
 const SQUARE: Bracket = 2;
 const QUOTE: u8 = 4;
 
-/// For each byte what it may be to someone who looks for the end of an object or array.
+/// For each byte, its role in the search for the end of an object or array.
 const MARKS: [u8; 256] = {
     let mut table = [0; 256];
     table[b'{' as usize] = CURLY;

@@ -1,12 +1,12 @@
-//! Escapes of half a surrogate pair, in JSON text that could not be read.
+//! Lone surrogates: replaces escapes of half a surrogate pair in JSON text that could not be parsed.
 //!
-//! Promise: all else stays as it is, byte for byte, so that text that is wrong in another way as well stays wrong.
+//! Guarantees: all other bytes are unchanged, so text with other syntax errors remains invalid.
 //!
 //! ```text
-//! "a\ud83d"   →   "a\ufffd"          "\ud83d\ude00"   is a pair, and stays
+//! "a\ud83d"   →   "a\ufffd"          "\ud83d\ude00"   is a pair and is kept
 //! ```
 
-/// The text with U+FFFD in place of every half; `None` if it has none.
+/// The text with U+FFFD in place of every lone surrogate; `None` if it has none.
 pub(super) fn mended(text: &[u8]) -> Option<Vec<u8>> {
     let (mut out, mut at, mut halves) = (Vec::with_capacity(text.len()), 0, 0);
     while at < text.len() {
@@ -21,7 +21,7 @@ pub(super) fn mended(text: &[u8]) -> Option<Vec<u8>> {
     (halves > 0).then_some(out)
 }
 
-/// How many bytes belong together, and whether they are something whole.
+/// The length of the next unit in bytes, and whether it is valid: anything but a lone surrogate.
 fn piece(text: &[u8]) -> (usize, bool) {
     match (text, unit(text)) {
         (_, Some(0xD800..=0xDBFF)) => match text.get(6..).and_then(unit) {

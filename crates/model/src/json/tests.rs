@@ -12,7 +12,7 @@ fn check(text: &str, want: &str) {
 fn check_invalid(text: &[u8], part: &str) {
     let error = parse(text).expect_err("invalid JSON");
     assert_eq!(error.kind, crate::Kind::Invalid);
-    assert!(error.message.contains(part), "{} does not say {part:?}", error.message);
+    assert!(error.message.contains(part), "{} does not contain {part:?}", error.message);
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn what_is_not_json_is_refused_with_its_place() {
     check_invalid(b"01", "line 1");
 }
 
-/// Values as a client can send them; floats are taken from their bits, so every exponent occurs.
+/// Values as a client can send them; floats are generated from their bits, so every exponent occurs.
 pub fn values() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -130,7 +130,7 @@ pub fn values() -> impl Strategy<Value = Value> {
     })
 }
 
-/// The same shape and the same doubles; how an integral double is spelled may change.
+/// The same shape and the same doubles; the spelling of an integral double may change.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a.as_f64().to_bits() == b.as_f64().to_bits(),
@@ -148,7 +148,7 @@ proptest! {
     #[test]
     fn every_value_survives_its_text(value in values()) {
         let text = to_string(&value);
-        let again = parse(text.as_bytes()).expect("our own text");
+        let again = parse(text.as_bytes()).expect("text that `to_string` wrote is valid");
         prop_assert!(same(&value, &again), "{text}");
         prop_assert_eq!(to_string(&again), text);
     }

@@ -1,16 +1,16 @@
-//! One level of a partition key, and the bytes of several.
+//! Partition key components: one level of a key, and its encoding.
 //!
-//! Promise: two components are equal exactly when their bytes are. Numbers are doubles compared by
-//! their bits, so `1` and `1.0` are one key (S19) while `0` and `-0.0` are two, as their hashes are.
+//! Invariant: two components are equal exactly if their bytes are. Numbers are doubles compared by
+//! their bits, so `1` and `1.0` are one key (S19), but `0` and `-0.0` are two because their hashes differ.
 //!
 //! ```text
 //!   undefined 00 │ null 01 │ false 02 │ true 03
 //!   number    05 │ double, little-endian       1    → 05 00 00 00 00 00 00 F0 3F
-//!   string    08 │ UTF-8 │ end                 "pk" → 08 70 6B FF
+//!   string    08 │ UTF-8 │ terminator          "pk" → 08 70 6B FF
 //! ```
 //!
-//! The end is FF, which no UTF-8 text contains, so no component is the beginning of another.
-//! Version 1 hashes the same bytes with 00 for the end.
+//! The terminator is FF, which no UTF-8 text contains, so no component is a prefix of another.
+//! Version 1 hashes the same bytes with 00 as the terminator.
 
 use std::hash::{Hash, Hasher};
 
@@ -33,7 +33,7 @@ pub(super) const NUMBER: u8 = 0x05;
 pub(super) const STRING: u8 = 0x08;
 
 impl KeyComponent {
-    /// What the item has at the key's path. Objects and arrays count as nothing there (S10).
+    /// The item's value at the key's path. Objects and arrays count as undefined (S10).
     pub fn of_property(value: Option<&Value>) -> Self {
         match value {
             None | Some(Value::Object(_) | Value::Array(_)) => KeyComponent::Undefined,
@@ -44,7 +44,7 @@ impl KeyComponent {
         }
     }
 
-    /// What a client wrote into a request, where `{}` stands for undefined.
+    /// A value from a client's request, where `{}` stands for undefined.
     pub(super) fn of_request(value: Value) -> Result<Self> {
         match value {
             Value::Object(object) if object.is_empty() => Ok(KeyComponent::Undefined),
@@ -89,7 +89,7 @@ impl KeyComponent {
         }
     }
 
-    /// Fills the front of `out`, which has room for `encoded_len`, and returns what is left of it.
+    /// Writes `encoded_len` bytes at the front of `out` and returns the rest of it.
     pub(super) fn encode<'a>(&self, out: &'a mut [u8]) -> &'a mut [u8] {
         let (front, rest) = out.split_at_mut(self.encoded_len());
         front[0] = self.type_byte();
@@ -106,7 +106,7 @@ impl KeyComponent {
 }
 
 impl KeyComponent {
-    /// The first component of encoded ones, and what follows it.
+    /// Decodes the first component and returns the bytes after it.
     pub(super) fn decode(bytes: &[u8]) -> Result<(Self, &[u8])> {
         let corrupt = || Error::corrupt("partition key");
         let (tag, rest) = bytes.split_first().ok_or_else(corrupt)?;

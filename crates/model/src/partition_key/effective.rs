@@ -1,7 +1,7 @@
-//! A position in a container's hash space, and ranges of such positions.
+//! Effective partition keys (EPKs): positions in a container's hash space, and ranges of them.
 //!
-//! Promise: comparing positions compares their bytes, which is comparing their upper-case hex texts,
-//! which is what clients do. The space goes from the empty position (included) to `FF` (excluded).
+//! Invariant: positions compare as their bytes do, and so as their upper-case hex text does, which is
+//! what clients compare. The space extends from the empty position (included) to `FF` (excluded).
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -9,13 +9,13 @@ use std::hash::{Hash, Hasher};
 
 use crate::{Error, Result};
 
-/// Three levels of a hierarchical key.
+/// Enough for three levels of a hierarchical key.
 const INLINE_BYTES: usize = 48;
 
 #[derive(Clone)]
 pub struct EffectiveKey(Repr);
 
-/// Every version 2 key and most version 1 keys are copied without asking for memory.
+/// Every version 2 key and most version 1 keys are stored inline and cloned without a heap allocation.
 #[derive(Clone)]
 enum Repr {
     Inline { len: u8, bytes: [u8; INLINE_BYTES] },
@@ -33,7 +33,7 @@ impl EffectiveKey {
         EffectiveKey(Repr::Inline { len: 1, bytes })
     };
 
-    /// Reads hex text; upper and lower case, because some clients print version 1 in lower case.
+    /// Parses hex text in upper or lower case, because some clients print version 1 keys in lower case.
     pub fn parse(hex: &str) -> Result<Self> {
         let digits = hex.as_bytes();
         let invalid =
@@ -49,7 +49,7 @@ impl EffectiveKey {
         EffectiveKey::of_parts(&[bytes])
     }
 
-    /// The parts one after the other.
+    /// Concatenates the parts.
     pub(super) fn of_parts(parts: &[&[u8]]) -> Self {
         let len = parts.iter().map(|part| part.len()).sum::<usize>();
         if len > INLINE_BYTES {
@@ -71,12 +71,12 @@ impl EffectiveKey {
         }
     }
 
-    /// This position and one byte more.
+    /// This position with one more byte.
     fn then(&self, byte: u8) -> EffectiveKey {
         EffectiveKey::of_parts(&[self.as_bytes(), &[byte]])
     }
 
-    /// One more on the last byte, carried into the bytes before it; the length stays.
+    /// Adds one to the last byte, with carry into the bytes before it; the length is unchanged.
     fn next_of_same_length(&self) -> Option<EffectiveKey> {
         let mut bytes = self.as_bytes().to_vec();
         for byte in bytes.iter_mut().rev() {

@@ -1,7 +1,7 @@
 //! MurmurHash3 with seed 0, the two variants that partition keys use.
 //!
-//! Promise: bit for bit what every Cosmos client computes; a difference would send items to
-//! partitions where no client looks for them. Not a defence against chosen collisions.
+//! Guarantees: bit for bit what every Cosmos client computes; a difference would route items to
+//! partitions where no client looks for them. Not resistant to chosen collisions.
 
 /// The x86 variant, 32 bits: version 1 keys.
 ///

@@ -1,4 +1,4 @@
-//! The vectors were computed with the clients' own code; routing depends on every digit.
+//! The vectors were computed with the client SDKs' code; routing depends on every digit.
 
 use proptest::prelude::*;
 
@@ -333,7 +333,7 @@ proptest! {
 
     #[test]
     fn a_key_survives_its_header(key in keys(3)) {
-        prop_assert_eq!(PartitionKey::parse(&key.to_json()).expect("our own header"), key);
+        prop_assert_eq!(PartitionKey::parse(&key.to_json()).expect("a header that `to_json` wrote is valid"), key);
     }
 
     #[test]
@@ -341,7 +341,7 @@ proptest! {
         let (x, y) = (encoded(&a, &hierarchy()), encoded(&b, &hierarchy()));
         prop_assert_eq!(a == b, x == y);
         prop_assert!(x == y || !y.starts_with(&x));
-        prop_assert_eq!(PartitionKey::decode_components(&x).expect("our own bytes"), a);
+        prop_assert_eq!(PartitionKey::decode_components(&x).expect("bytes that `encode_components` wrote decode"), a);
     }
 
     #[test]
@@ -389,7 +389,7 @@ fn s37_the_middle_of_the_space_is_where_two_initial_ranges_meet() {
         let halves = initial_ranges(&definition, 2);
         let middle = midpoint(&definition, &EpkRange::FULL);
         assert_eq!(middle.as_ref(), Some(&halves[1].min));
-        // And so on, as far as there is room.
+        // Continue until a range has no position inside.
         let (mut range, mut cuts) = (EpkRange::FULL, 0);
         while let Some(middle) = midpoint(&definition, &range) {
             assert!(range.min < middle && middle < range.max);

@@ -1,4 +1,4 @@
-//! Effective keys of version 1: a 32-bit hash, then the key itself, both so that bytes sort as values do.
+//! Effective keys of version 1: a 32-bit hash, then the key itself, both encoded so that bytes sort as the values do.
 //!
 //! ```text
 //!   "pk" → 05 C1 E5 7B 25 45 AA   │ 08 71 6C 00
@@ -6,14 +6,14 @@
 //! ```
 //!
 //! Only the first 100 characters of a string count (S18): longer strings that agree in those are
-//! one logical partition. Of the text at most 101 bytes are appended, without the 00, so that
-//! they stay apart from the short ones.
+//! one logical partition. At most 101 bytes of the text are appended, then without the 00, so that
+//! long texts differ from short ones.
 
 use super::component::{KeyComponent, NUMBER, STRING};
 use super::effective::{EffectiveKey, EpkRange};
 use super::hash::murmur3_x86_32;
 
-/// UTF-16 code units, which is how the clients count.
+/// In UTF-16 code units, as the clients count.
 const STRING_CHARS_MAX: usize = 100;
 const APPENDED_BYTES_MAX: usize = 100;
 
@@ -27,7 +27,7 @@ pub(super) fn effective(components: &[KeyComponent]) -> EffectiveKey {
     EffectiveKey::from_bytes(&bytes)
 }
 
-/// The position of one hash value, without a key behind it.
+/// The position of one hash value, without a key after it.
 pub(super) fn position_of_hash(hash: u32) -> EffectiveKey {
     let mut bytes = Vec::with_capacity(16);
     append_number(f64::from(hash), &mut bytes);
@@ -40,7 +40,7 @@ pub(super) fn between(range: &EpkRange) -> EffectiveKey {
     position_of_hash(low + high.saturating_sub(low) / 2)
 }
 
-/// The least hash value whose position is not before this one, or the largest there is.
+/// The smallest hash value whose position is not before this one, or the largest value.
 fn first_hash_from(key: &EffectiveKey) -> u32 {
     let (mut low, mut high) = (0, u32::MAX);
     while low < high {
@@ -50,7 +50,7 @@ fn first_hash_from(key: &EffectiveKey) -> u32 {
     low
 }
 
-/// The part of a string that counts. A character that would be cut in half is left out.
+/// The prefix of a string that counts. A character that would be split is left out.
 pub(super) fn truncated(text: &str) -> &str {
     if text.len() <= STRING_CHARS_MAX {
         return text;
@@ -84,8 +84,8 @@ fn append_sortable(component: &KeyComponent, out: &mut Vec<u8>) {
     }
 }
 
-/// The double's bits turned so that they sort: first 8 bits, then 7 at a time. The lowest bit of
-/// each byte after the first says whether another follows.
+/// The double's bits, transformed so that they sort: first 8 bits, then 7 at a time. The lowest bit of
+/// each byte after the first is set if another byte follows.
 ///
 /// ```text
 ///   1 → 05 │ BF │ F0           -3.25 → 05 │ 3F │ F6          0 → 05 │ 80 │ 00

@@ -1,11 +1,11 @@
-//! A place in an item, as RFC 6901 writes it.
+//! JSON pointers (RFC 6901): the location of a value in an item.
 //!
 //! ```text
 //! /a/b~1c/0      a → "b/c" → 0           ~1 is a slash, ~0 a tilde
-//! /tags/-        behind the last element of tags
+//! /tags/-        after the last element of tags
 //! ```
 //!
-//! A number is an index where an array is, and a name where an object is: the item decides.
+//! A number is an index into an array or the name of an object's property: the item decides.
 
 use std::fmt;
 
@@ -13,14 +13,14 @@ use crate::{Error, Object, Result, Value};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pointer {
-    /// At least one.
+    /// Not empty.
     names: Vec<String>,
 }
 
-/// What holds the place, and where in it the place is.
+/// The parent of a location, and the location's name or index in it.
 pub enum PointerParent<'a> {
     Object(&'a mut Object, &'a str),
-    /// The index may be behind the end.
+    /// The index may be past the end.
     Array(&'a mut Vec<Value>, usize),
 }
 
@@ -43,7 +43,7 @@ impl Pointer {
         self.names.iter().try_fold(item, |at, name| child(at, name))
     }
 
-    /// Takes out what is there.
+    /// Removes and returns the value.
     pub fn take(&self, item: &mut Value) -> Option<Value> {
         match self.container(item)? {
             PointerParent::Object(object, name) => object.remove(name),
@@ -52,7 +52,7 @@ impl Pointer {
         }
     }
 
-    /// `None` when nothing on the way can hold it.
+    /// `None` if the parent does not exist or is a scalar.
     pub fn container<'a>(&'a self, item: &'a mut Value) -> Option<PointerParent<'a>> {
         let (last, above) = self.names.split_last()?;
         match above.iter().try_fold(item, |at, name| child(at, name))? {
@@ -65,7 +65,7 @@ impl Pointer {
         }
     }
 
-    /// The object that holds the place, if only that one is missing on the way.
+    /// Creates the parent object, if it is the only missing ancestor.
     pub fn make_parent(&self, item: &mut Value) {
         let [above @ .., parent, _] = self.names.as_slice() else { return };
         if let Some(Value::Object(object)) = above.iter().try_fold(item, |at, name| child(at, name))
@@ -93,7 +93,7 @@ fn child<'a>(value: &'a mut Value, name: &str) -> Option<&'a mut Value> {
     }
 }
 
-/// Digits, without zeros before them.
+/// Digits without leading zeros.
 fn index(name: &str) -> Option<usize> {
     let canonical = name == "0" || name.starts_with(|first: char| matches!(first, '1'..='9'));
     if canonical && name.bytes().all(|byte| byte.is_ascii_digit()) { name.parse().ok() } else { None }

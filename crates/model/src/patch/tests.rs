@@ -1,4 +1,4 @@
-//! What each operation does, and what none may do.
+//! The effect of each operation, and the operations that are rejected.
 
 use proptest::prelude::*;
 

@@ -1,7 +1,7 @@
 //! `compositeIndexes`: several properties indexed as one key.
 //!
-//! Promise: two to eight paths each, a hundred in all, no path twice in one index, no index twice. An
-//! order that was not written stays unwritten and means ascending.
+//! Invariant: two to eight paths each, a hundred in all, no path twice in one index, no index twice. An
+//! omitted order stays omitted and means ascending.
 
 use super::index_path::IndexPath;
 use super::read;
@@ -23,9 +23,9 @@ pub struct CompositeIndex {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompositePath {
-    /// Without `/?` in its text; may step into arrays.
+    /// Its text has no `/?`; it may go into arrays.
     pub path: IndexPath,
-    /// As written, so that it is returned as it was sent.
+    /// As the client sent it, so that it is returned unchanged.
     order: Option<SortOrder>,
 }
 

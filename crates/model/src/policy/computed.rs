@@ -1,7 +1,7 @@
-//! `computedProperties`: properties that a query sees and no item stores.
+//! `computedProperties`: properties that queries see and no item stores.
 //!
-//! Promise: at most twenty, names unique and none of the system's. What the query of one may say is
-//! checked by whoever knows the query language.
+//! Invariant: at most twenty; names are unique and not names of system properties. The queries are
+//! validated in `sql::computed`.
 
 use super::read;
 use crate::item::SYSTEM_PROPERTIES;
@@ -33,7 +33,7 @@ impl ComputedProperty {
         }
     }
 
-    /// As a container's definition lists them.
+    /// The member of a container's definition.
     pub fn to_value(all: &[Self]) -> Value {
         read::render(all, Self::to_object)
     }

@@ -1,6 +1,6 @@
-//! `conflictResolutionPolicy`: who wins when two regions wrote the same item.
+//! `conflictResolutionPolicy`: how conflicting writes of two regions to the same item are resolved.
 //!
-//! Promise: it is kept and returned. With one write region no conflict arises, so it changes nothing.
+//! The policy is stored and returned. With one write region no conflict arises, so it has no effect.
 
 use super::read;
 use crate::path::PropertyPath;
@@ -12,7 +12,7 @@ const LAST_WRITER_PATH: &str = "/_ts";
 pub enum ConflictResolution {
     /// The highest number at the path wins.
     LastWriterWins { path: PropertyPath },
-    /// The stored procedure decides; without one every conflict goes to the feed.
+    /// The stored procedure decides; without one every conflict goes to the conflict feed.
     Custom { procedure: Option<String> },
 }
 
@@ -40,7 +40,7 @@ impl ConflictResolution {
         }
     }
 
-    /// What is compared is a property of the item itself.
+    /// The compared property must be at the top level of the item.
     pub(super) fn check(&self) -> Result<()> {
         match self {
             ConflictResolution::LastWriterWins { path } if path.segments().len() != 1 => Err(Error::invalid(format!(
@@ -61,7 +61,7 @@ impl ConflictResolution {
     }
 }
 
-/// The service writes what does not apply as an empty string, and clients send that back.
+/// The service writes a member that does not apply as an empty string, and clients send that back.
 fn said<'a>(body: &'a Object, name: &str) -> Result<Option<&'a str>> {
     Ok(read::optional(body, name, read::text)?.filter(|text| !text.is_empty()))
 }

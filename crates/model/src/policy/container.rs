@@ -1,11 +1,11 @@
-//! The whole definition of a container.
+//! Container definition: all policies of a container.
 //!
-//! Promise: its parts agree with each other (vector and full-text indexes have their policy, time to
-//! live has an index, spatial indexes fit the geometry), and `replace` keeps what is fixed at creation.
+//! Invariant: the parts agree with each other (vector and full-text indexes have their policy, time to
+//! live has an index, spatial indexes fit the geometry), and `replace` does not change immutable parts.
 //!
-//! A replace carries everything: what it leaves out is reset, and leaving out a property that is
-//! fixed at creation is an attempt to change it. The one exception is the conflict resolution policy,
-//! which the service itself fills in and most clients never send.
+//! A replace carries the whole definition: an omitted part is reset, and omitting an immutable part is
+//! an attempt to change it. The one exception is the conflict resolution policy, which the service
+//! itself fills in and most clients never send.
 
 use super::computed::ComputedProperty;
 use super::conflict::ConflictResolution;
@@ -21,19 +21,19 @@ use crate::item;
 use crate::partition_key::{KeyVersion, PartitionKeyDefinition};
 use crate::{Error, Kind, Object, Result, Value};
 
-/// Where a container says which indexes it is the source of.
+/// The member that lists the global secondary indexes of a source container.
 const INDEXED_BY: &str = "materializedViews";
 const TTL_PATH: &str = "ttlPropertyPath";
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct ContainerDefinition {
     pub id: String,
-    /// None is a fixed container without a key.
+    /// None for a fixed container, which has no key.
     pub partition_key: Option<PartitionKeyDefinition>,
     pub indexing: IndexingPolicy,
-    /// Seconds; -1 lets items have a time to live of their own.
+    /// In seconds; -1 means that only items with their own time to live expire.
     pub default_ttl: Option<i32>,
-    /// Where items would say since when they live. Kept as it came: done by nobody.
+    /// The property from which an item's time to live would be counted. Stored as sent; not supported.
     pub ttl_path: Option<String>,
     pub unique_keys: Vec<UniqueKey>,
     pub conflict_resolution: ConflictResolution,
@@ -43,17 +43,17 @@ pub struct ContainerDefinition {
     pub full_text: Option<FullTextPolicy>,
     pub client_encryption: Option<ClientEncryptionPolicy>,
     pub change_feed: Option<ChangeFeedPolicy>,
-    /// Seconds; -1 keeps forever, 0 is off.
+    /// In seconds; -1 retains forever, 0 is off.
     pub analytical_storage_ttl: Option<i32>,
-    /// What fills it, if clients do not.
+    /// Set if this container is a global secondary index, maintained from a source container.
     pub global_index: Option<GlobalIndex>,
-    /// What it fills. Not for clients to say: the engine keeps it.
+    /// The global secondary indexes of this container. Maintained by the engine; clients cannot change it.
     pub indexed_by: Vec<IndexedBy>,
-    /// Kept as it came: done by nobody.
+    /// Stored as sent; not supported.
     pub data_masking: Option<Object>,
 }
 
-/// How far back the all-versions feed reaches.
+/// The retention of the all-versions change feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChangeFeedPolicy {
     pub retention_minutes: u32,
@@ -64,12 +64,12 @@ impl ContainerDefinition {
         Self::parse(body, KeyVersion::V1)?.check()
     }
 
-    /// One that was created once. What a later version would not have accepted holds on.
+    /// Parses a stored definition. It stays valid even if the current version would reject it.
     pub fn stored(body: &Value) -> Result<Self> {
         Self::parse(body, KeyVersion::V1)
     }
 
-    /// The definition that follows this one.
+    /// The definition that replaces this one.
     pub fn replace(&self, body: &Value) -> Result<Self> {
         let version = self.partition_key.as_ref().map_or(KeyVersion::V1, |key| key.version);
         let mut next = Self::parse(body, version)?;
@@ -78,7 +78,7 @@ impl ContainerDefinition {
         }
         let mut next = next.check()?;
         self.check_fixed(&next)?;
-        // The same properties, in the spelling they were created with.
+        // The same properties, in the spelling of the creation.
         next.partition_key = self.partition_key.clone();
         next.unique_keys = self.unique_keys.clone();
         next.global_index = self.global_index.clone();
@@ -113,18 +113,18 @@ impl ContainerDefinition {
         object
     }
 
-    /// Whether clients may read all versions of its items.
+    /// Whether clients may read the all-versions change feed.
     pub fn keeps_versions(&self) -> bool {
         self.change_feed.is_some_and(|feed| feed.retention_minutes > 0)
     }
 
-    /// Whether changes leave versions behind: for clients, or for the indexes that are filled from them.
+    /// Whether changes record versions: for clients, or for the global secondary indexes built from them.
     pub fn records_versions(&self) -> bool {
         self.keeps_versions() || !self.indexed_by.is_empty()
     }
 
-    /// The first setting that asks for something which nobody does in this version. Settings that only
-    /// help queries are not among them: without the help an answer is slower, not different.
+    /// The first setting whose feature is not supported. Settings that only speed up queries are not
+    /// among them: without their feature a result is slower, not different.
     pub fn not_built(&self) -> Option<&'static str> {
         let asks = [
             (self.ttl_path.is_some(), TTL_PATH),
@@ -136,7 +136,7 @@ impl ContainerDefinition {
         asks.into_iter().find(|(asked, _)| *asked).map(|(_, name)| name)
     }
 
-    /// `unsaid` is what a partition key without a version means.
+    /// `default_version` applies to a partition key without a version.
     fn parse(value: &Value, unsaid: KeyVersion) -> Result<Self> {
         let body = read::object(value)?;
         let id = item::item_id(value)?;
@@ -165,7 +165,7 @@ impl ContainerDefinition {
         })
     }
 
-    /// What must agree between the parts.
+    /// Checks that the parts agree with each other.
     fn check(self) -> Result<Self> {
         vector::check(&self.indexing.vector, &self.vector_embeddings)?;
         full_text::check(&self.indexing.full_text, self.full_text.as_ref())?;
@@ -194,7 +194,7 @@ impl ContainerDefinition {
         Ok(self)
     }
 
-    /// What must agree with the definition that is being replaced.
+    /// Checks that a replacement does not change immutable parts.
     fn check_fixed(&self, next: &Self) -> Result<()> {
         if self.id != next.id {
             return Err(Error::invalid(format!("The container '{}' cannot be renamed to '{}'.", self.id, next.id)));
@@ -267,7 +267,7 @@ fn seconds(given: i64) -> Option<i32> {
     i32::try_from(given).ok().filter(|ttl| *ttl >= -1)
 }
 
-/// A masking policy without paths asks for nothing.
+/// A masking policy without paths masks nothing.
 fn masks(policy: &Object) -> bool {
     let empty = |paths: &Value| paths.as_array().is_some_and(<[Value]>::is_empty);
     read::member(policy, "includedPaths").is_some_and(|paths| !empty(paths))

@@ -1,8 +1,8 @@
-//! `clientEncryptionPolicy`: which properties clients encrypt before they send them.
+//! `clientEncryptionPolicy`: the properties that clients encrypt before they send them.
 //!
-//! Promise: paths are top-level and unique; `id` and the partition key are encrypted only
-//! deterministically and under format version 2, since otherwise no read could name them. The server
-//! stores what it gets: keys and ciphers are the clients'.
+//! Invariant: paths are top-level and unique; `id` and the partition key are encrypted only
+//! deterministically and with format version 2, since otherwise reads could not address the item. The
+//! server stores the ciphertext: keys and ciphers are on the clients' side.
 
 use super::read;
 use crate::partition_key::PartitionKeyDefinition;
@@ -46,7 +46,7 @@ impl ClientEncryptionPolicy {
             .with("policyFormatVersion", i64::from(self.format_version))
     }
 
-    /// What names an item must stay comparable when encrypted.
+    /// The properties that identify an item must stay comparable when encrypted.
     pub(super) fn check(&self, key: Option<&PartitionKeyDefinition>) -> Result<()> {
         let top = |path: &PropertyPath| path.segments().first().cloned();
         let key_tops: Vec<_> = key.into_iter().flat_map(|key| &key.paths).filter_map(top).collect();

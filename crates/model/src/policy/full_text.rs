@@ -1,19 +1,19 @@
 //! `fullTextPolicy` and `fullTextIndexes`.
 //!
-//! Promise: every path has a language, its own or the policy's, and every full-text index stands on a
-//! path of the policy. The sentences are Cosmos's; clients compare them.
+//! Invariant: every path has a language, its own or the policy's, and every full-text index is on a
+//! path of the policy. The error messages are Cosmos's; clients compare them.
 
 use super::index_path::PathStep;
 use super::read;
 use crate::path::PropertyPath;
 use crate::{Error, Object, Result, Value};
 
-/// The languages of the service, as case-sensitive as there.
+/// The languages of the service; case-sensitive, as in the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Language(&'static str);
 
 impl Language {
-    /// What text is read as where no policy speaks of it.
+    /// The language of text for which no policy names one.
     pub const ENGLISH: Language = Language("en-US");
 
     pub const ALL: [Language; 7] = [
@@ -50,7 +50,7 @@ pub struct FullTextPolicy {
 #[derive(Clone, Debug, PartialEq)]
 pub struct FullTextPath {
     pub path: PropertyPath,
-    /// None means the policy's default.
+    /// None for the policy's default.
     pub language: Option<Language>,
 }
 
@@ -60,7 +60,7 @@ pub struct FullTextIndex {
 }
 
 impl FullTextPolicy {
-    /// In which language the text at a path is; English where nothing is said.
+    /// The language of the text at a path; English if the policy names none.
     pub fn language(&self, steps: &[PathStep]) -> Language {
         let path = self.paths.iter().find(|known| is_at(&known.path, steps));
         path.and_then(|path| path.language).or(self.default_language).unwrap_or(Language::ENGLISH)
@@ -136,7 +136,7 @@ fn is_at(path: &PropertyPath, steps: &[PathStep]) -> bool {
     path.segments().len() == steps.len() && path.segments().iter().zip(steps).all(named)
 }
 
-/// Every index against the policy.
+/// Checks every index against the policy.
 pub(super) fn check(indexes: &[FullTextIndex], policy: Option<&FullTextPolicy>) -> Result<()> {
     if let Some(path) = read::repeated(indexes.iter().map(|index| &index.path)) {
         return Err(Error::invalid(format!("The Full Text Index {} is there twice. Keep it once.", path.as_str())));

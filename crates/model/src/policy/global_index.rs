@@ -1,7 +1,8 @@
-//! materializedViewDefinition, or globalSecondaryIndexDefinition: a container that is filled from another one.
+//! `materializedViewDefinition` or `globalSecondaryIndexDefinition`: a global secondary index, a container that is
+//! maintained from another one.
 //!
-//! Promise: says which container and by which projection. What a projection may be is the query language's business, whether the source
-//! exists the engine's.
+//! It names the source container and the projection. `sql::index_projection` validates the projection; the engine
+//! checks that the source exists.
 //!
 //! ```text
 //! {"sourceCollectionId":"orders","sourceCollectionRid":"…","definition":"SELECT c.customer, c.total FROM c"}
@@ -11,17 +12,17 @@ use super::read;
 use crate::resource_id::ContainerRid;
 use crate::{Error, Object, Result, Value};
 
-/// The older name and the newer.
+/// The older name and the newer one.
 pub(super) const NAMES: [&str; 2] = ["materializedViewDefinition", "globalSecondaryIndexDefinition"];
 
-/// What a global secondary index is made of.
+/// The source and projection of a global secondary index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GlobalIndex {
-    /// The member that the client gave it under.
+    /// The member name that the client used.
     member: &'static str,
-    /// The container's name, in the same database.
+    /// The name of the source container, in the same database.
     pub source: String,
-    /// Which of that name it was when the index was made; the engine says.
+    /// The rid of the source when the index was created; set by the engine.
     pub source_rid: Option<ContainerRid>,
     /// `SELECT … FROM c`
     pub definition: String,
@@ -42,7 +43,7 @@ impl GlobalIndex {
         Ok(GlobalIndex { member, source: text("sourceCollectionId")?, source_rid, definition: text("definition")? })
     }
 
-    /// Under the name that the client gave it.
+    /// Writes the definition under the member name that the client used.
     pub(super) fn put(&self, object: &mut Object) {
         object.set(self.member, self.to_object());
     }
@@ -60,13 +61,13 @@ impl GlobalIndex {
         object.with("definition", self.definition.as_str())
     }
 
-    /// Clients send back what they read, or what they created it with.
+    /// Ignores the rid: clients send back what they read, or what they created the index with.
     pub(super) fn same(&self, other: &GlobalIndex) -> bool {
         self.source == other.source && self.definition == other.definition
     }
 }
 
-/// One of the indexes that a container is the source of.
+/// One of the global secondary indexes of a source container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexedBy {
     pub id: String,

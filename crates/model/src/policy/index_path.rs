@@ -1,4 +1,4 @@
-//! The paths of an indexing policy.
+//! Index paths: the paths of an indexing policy.
 //!
 //! ```text
 //! /a/b/?            the scalar at a.b
@@ -8,8 +8,8 @@
 //! /a/[]/{x,y/z}/?   the tuple (x, y.z) of every element of a
 //! ```
 //!
-//! Promise: the text comes back as it was written; two spellings of one place compare equal by
-//! `steps` and `end`. What a set of paths decides about a value is the matcher's job.
+//! Guarantees: the text is returned as it was sent; two spellings of one path have equal `steps` and
+//! `end`. `matcher` evaluates a set of paths for a value.
 
 use crate::{Error, Result};
 
@@ -22,7 +22,7 @@ pub enum PathStep {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum End {
-    /// `/?`: the scalar here. Composite paths have no end in their text and mean this one.
+    /// `/?`: the scalar here. Composite paths have no end in their text and imply this one.
     Scalar,
     /// `/*`: everything here and below.
     Subtree,
@@ -72,7 +72,7 @@ fn malformed(text: &str, at: usize) -> Error {
     ))
 }
 
-/// What stands between two slashes, with the byte it starts at.
+/// The token between two slashes, with the byte position where it starts.
 type SpannedPathToken = (usize, PathToken);
 
 #[derive(Debug, PartialEq)]
@@ -83,7 +83,7 @@ enum PathToken {
     Tuple(Vec<Vec<String>>),
 }
 
-/// Below here an error is the byte position that cannot be read.
+/// In the functions below, an error is the byte position that cannot be parsed.
 fn place(text: &str) -> Result<(Vec<PathStep>, End), usize> {
     if text == "/" {
         return Ok((Vec::new(), End::Subtree));
@@ -98,7 +98,7 @@ fn place(text: &str) -> Result<(Vec<PathStep>, End), usize> {
                 tokens.push(token);
                 Ok((steps(&tokens)?, End::Scalar))
             }
-            // `/?` alone: an item is never a scalar.
+            // `/?` alone is invalid: an item is never a scalar.
             None => Err(at),
         },
         PathToken::Step(_) | PathToken::Tuple(_) => Err(text.len()),
@@ -113,7 +113,7 @@ fn steps(tokens: &[SpannedPathToken]) -> Result<Vec<PathStep>, usize> {
     tokens.iter().map(step).collect()
 }
 
-/// The array whose elements a tuple at `at` describes: its last step is `[]`.
+/// The path of the array whose elements the tuple at `at` describes: its last step must be `[]`.
 fn tuple_steps(tokens: &[SpannedPathToken], at: usize) -> Result<Vec<PathStep>, usize> {
     let steps = steps(tokens)?;
     if steps.len() > 1 && steps.last() == Some(&PathStep::Element) { Ok(steps) } else { Err(at) }
@@ -233,7 +233,7 @@ impl PathLexer<'_> {
 }
 
 impl<'a> PathLexer<'a> {
-    /// `at` only ever moves by whole characters.
+    /// `at` is always on a character boundary.
     fn rest(&self) -> &'a str {
         self.text.get(self.at..).unwrap_or_default()
     }

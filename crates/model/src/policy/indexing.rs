@@ -1,10 +1,10 @@
 //! `indexingPolicy`: what is indexed and how.
 //!
-//! Promise: a policy is held as Cosmos would return it. Nothing said gives the default; older `indexes`
-//! members are left out; `_etag` is excluded unless a path names it; the root stands in exactly one
-//! of the two lists and no path stands in both.
+//! Invariant: a policy is normalized as Cosmos would return it. An empty policy becomes the default;
+//! legacy `indexes` members are dropped; `_etag` is excluded unless a path names it; the root is in
+//! exactly one of the two lists, and no path is in both.
 //!
-//! Whether vector and full-text indexes fit the container's other policies is checked by the container.
+//! `container` checks that vector and full-text indexes fit the container's other policies.
 
 use std::collections::HashSet;
 
@@ -26,7 +26,7 @@ const ETAG: &str = "/\"_etag\"/?";
 named! {
     pub enum IndexingMode {
         Consistent = "consistent",
-        /// Of older services; not built.
+        /// A mode of older services; not supported.
         Lazy = "lazy",
         None = "none",
     }
@@ -35,7 +35,7 @@ named! {
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexingPolicy {
     pub mode: IndexingMode,
-    /// Whether a write that says nothing about indexing is indexed.
+    /// Whether a write without an indexing directive is indexed.
     pub automatic: bool,
     pub included: Vec<IndexPath>,
     pub excluded: Vec<IndexPath>,
@@ -87,7 +87,7 @@ impl IndexingPolicy {
         object.into()
     }
 
-    /// The include and exclude decision, compiled once per policy.
+    /// The decision about included and excluded paths, compiled once per policy.
     pub fn matcher(&self) -> IndexMatcher {
         match self.mode {
             IndexingMode::None => IndexMatcher::nothing(),
@@ -102,8 +102,8 @@ fn mode(value: &Value) -> Result<IndexingMode> {
         .ok_or_else(|| Error::invalid(format!("The indexing mode '{text}' is not consistent or none.")))
 }
 
-/// The older `indexes` member beside a path (kind, data type, precision) says nothing any more: every
-/// included path has a range index.
+/// The legacy `indexes` member of a path (kind, data type, precision) is ignored: every included path
+/// has a range index.
 fn paths(body: &Object, name: &str) -> Result<Vec<IndexPath>> {
     read::each(body, name, |entry| IndexPath::parse(read::required_text(read::object(entry)?, "path")?))
 }
@@ -123,7 +123,7 @@ fn check_paths(included: &[IndexPath], excluded: &[IndexPath]) -> Result<()> {
     }
 }
 
-/// `_etag` does not count: the service itself adds it to a policy that may be full.
+/// `_etag` does not count: the service itself adds it, also to a policy at its limit.
 fn check_count(which: &str, paths: &[IndexPath], paths_max: usize) -> Result<()> {
     let count = paths.iter().filter(|path| !path.starts_at("_etag")).count();
     if count <= paths_max {
@@ -132,7 +132,7 @@ fn check_count(which: &str, paths: &[IndexPath], paths_max: usize) -> Result<()>
     Err(Error::invalid(format!("The indexing policy has {count} {which} paths. A maximum of {paths_max} is allowed.")))
 }
 
-/// Adds what Cosmos adds.
+/// Adds the paths that Cosmos adds: the root to an empty policy, and the excluded `_etag`.
 fn complete(
     mode: IndexingMode,
     mut included: Vec<IndexPath>,

@@ -1,6 +1,6 @@
-//! `partitionKey`: which properties decide where an item lives.
+//! `partitionKey`: the properties that determine an item's partition.
 //!
-//! Promise: `Hash` has one path, `MultiHash` one to three and version 2; a definition is rendered with
+//! Invariant: `Hash` has one path, `MultiHash` one to three and version 2. A definition is rendered with
 //! exactly the members `paths`, `kind` and `version`, because clients compare the whole object
 //! (`systemKey` appears on migrated containers only).
 
@@ -12,7 +12,7 @@ use crate::{Error, Object, Result, Value};
 pub const HASH_PATHS_MAX: usize = 1;
 pub const MULTI_HASH_PATHS_MAX: usize = 3;
 
-/// `unsaid` is what a definition without a `version` means: 1 on create, the container's own on replace.
+/// `default_version` applies to a definition without `version`: 1 on create, the container's own on replace.
 pub(super) fn parse(body: &Value, unsaid: KeyVersion) -> Result<PartitionKeyDefinition> {
     let body = read::object(body)?;
     let kind = read::optional(body, "kind", kind)?.unwrap_or(KeyKind::Hash);
@@ -37,7 +37,7 @@ pub(super) fn to_object(key: &PartitionKeyDefinition) -> Object {
     if key.system_key { object.with("systemKey", true) } else { object }
 }
 
-/// Whether both hash the same properties the same way.
+/// Whether both hash the same properties in the same way.
 pub(super) fn same(one: &PartitionKeyDefinition, other: &PartitionKeyDefinition) -> bool {
     one.kind == other.kind
         && one.version == other.version

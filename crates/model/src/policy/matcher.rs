@@ -1,66 +1,66 @@
-//! Which values of an item are indexed.
+//! Index matcher: decides which values of an item are indexed.
 //!
-//! Promise: the most precise path of the policy decides. Of the paths that cover a scalar, the one
-//! with more steps wins; with equally many, `/?` wins over `/*`. `id` and `_ts` are indexed whenever
+//! Invariant: the most precise path of the policy decides. Of the paths that cover a scalar, the one
+//! with more steps wins; with equally many, `/?` wins over `/*`. `id` and `_ts` are indexed if
 //! anything is.
 //!
-//! The policy's paths become a trie, walked beside the item: one step per property or element, no
-//! path is built or compared.
+//! The policy's paths are compiled to a trie, which is traversed together with the item: one step per
+//! property or element, without building or comparing paths.
 //!
 //! ```text
 //! included /*, /a/b/?     root *=yes ── a *=no ── b ?=yes
 //! excluded /a/*           item {"a":{"b":1,"c":2},"d":3}  →  a.b yes, a.c no, d yes
 //! ```
 //!
-//! A path that the policy names is *explicit*: the index also tells which items lack a value there. `/*` names
-//! nothing, and what lies inside arrays is not told.
+//! A path that the policy names is *explicit*: the index also has a row for items without a value there. `/*` names no
+//! path, and paths into arrays are never explicit.
 //!
-//! Of the system properties only `_ts` is in the index, whatever the paths say: the others are made when an item is
-//! read.
+//! Of the system properties only `_ts` is in the index, regardless of the paths: the others are generated when an item
+//! is read.
 //!
-//! Tuples are not here: `/a/[]/{x,y}/?` is an index of its own and says nothing about x alone.
+//! Tuples are not handled here: `/a/[]/{x,y}/?` is an index of its own and does not index x alone.
 
 use super::index_path::{End, IndexPath, PathStep};
 use crate::item::SYSTEM_PROPERTIES;
 
-/// In every item, so that they are indexed whatever the paths say.
+/// Every item has them, so they are indexed regardless of the paths.
 const ALWAYS: [&str; 2] = ["id", TS];
 const TS: &str = "_ts";
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexMatcher {
-    /// Parents come before their children; the root is always there.
+    /// Parents come before their children; the root is always present.
     places: Vec<PathPosition>,
     /// Sorted.
     explicit: Vec<Vec<PathStep>>,
 }
 
-/// One place that some path of the policy goes through.
+/// A node of the trie: a position that some path of the policy goes through.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct PathPosition {
-    /// What a `/?` here says.
+    /// The decision of a `/?` here.
     scalar: Option<bool>,
-    /// What a `/*` here says.
+    /// The decision of a `/*` here.
     subtree: Option<bool>,
     /// Sorted by name.
     properties: Vec<(String, usize)>,
     element: Option<usize>,
-    /// Some path further down includes something.
+    /// Some path below this node includes something.
     includes_below: bool,
 }
 
-/// A position in an item, seen from the policy.
+/// A position in an item, with the policy's decision for it.
 #[derive(Clone, Copy, Debug)]
 pub struct PolicyNode<'a> {
     matcher: &'a IndexMatcher,
-    /// None once the item has gone where no path of the policy goes.
+    /// None where no path of the policy goes.
     place: Option<&'a PathPosition>,
-    /// What the nearest `/*` at or above says.
+    /// The decision of the nearest `/*` at or above this position.
     inherited: bool,
 }
 
 impl IndexMatcher {
-    /// Indexes nothing: indexing mode none.
+    /// Indexes nothing: for indexing mode none.
     pub fn nothing() -> Self {
         IndexMatcher { places: vec![PathPosition::default()], explicit: Vec::new() }
     }
@@ -81,22 +81,22 @@ impl IndexMatcher {
         matcher
     }
 
-    /// The property paths that the policy names: items without a value there are in the index as well. Sorted.
+    /// The property paths that the policy names; their indexes also contain the items without a value. Sorted.
     pub fn explicit_paths(&self) -> &[Vec<PathStep>] {
         &self.explicit
     }
 
-    /// Is every item told of at this path, also one that has no value there?
+    /// Whether the index at this path has a row for every item, including items without a value there.
     pub fn is_explicit(&self, steps: &[PathStep]) -> bool {
         self.in_every_item(steps) || self.explicit.binary_search_by(|path| path.as_slice().cmp(steps)).is_ok()
     }
 
-    /// Is every value at this path in the index?
+    /// Whether every value at this path is in the index.
     pub fn indexes(&self, steps: &[PathStep]) -> bool {
         !steps.is_empty() && !is_made_when_read(steps) && self.node(steps).indexes_scalar()
     }
 
-    /// Would the values at this path be in the index, if they were not made when an item is read?
+    /// Whether the policy selects this path, although its values are generated on read and thus not in the index.
     pub fn wants(&self, steps: &[PathStep]) -> bool {
         is_made_when_read(steps) && self.node(steps).indexes_scalar()
     }
@@ -176,7 +176,7 @@ impl IndexMatcher {
     }
 }
 
-/// Is this one of the system properties that are not stored?
+/// Whether this is one of the system properties that are generated on read and not stored.
 pub fn is_made_when_read(steps: &[PathStep]) -> bool {
     matches!(steps.first(), Some(PathStep::Property(name)) if name != TS && SYSTEM_PROPERTIES.contains(&name.as_str()))
 }
@@ -203,12 +203,12 @@ impl<'a> PolicyNode<'a> {
         self.at(self.place.and_then(|place| place.element))
     }
 
-    /// Is a scalar found here indexed?
+    /// Whether a scalar at this position is indexed.
     pub fn indexes_scalar(self) -> bool {
         self.place.and_then(|place| place.scalar).unwrap_or(self.inherited)
     }
 
-    /// Can anything inside an object or array found here be indexed? If not, skip it whole.
+    /// Whether anything inside an object or array at this position can be indexed. If not, the traversal skips it.
     pub fn may_index_below(self) -> bool {
         self.inherited || self.place.is_some_and(|place| place.includes_below)
     }

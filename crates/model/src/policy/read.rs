@@ -1,13 +1,13 @@
-//! Reading members of a policy's JSON.
+//! Typed access to the members of a policy's JSON.
 //!
-//! Promise: a member that is `null` is a member that is not there (several clients spell it so), and
-//! a member of the wrong type gives Cosmos's one sentence for it. Unknown members are not read: a
-//! definition that a client read, changed and sent back carries the system properties too.
+//! Guarantees: a `null` member counts as missing (several clients send it so), and a member of the
+//! wrong type gets Cosmos's error message for it. Unknown members are ignored: a definition that a
+//! client read, changed and sent back also has the system properties.
 
 use crate::path::PropertyPath;
 use crate::{Error, Object, Result, Value};
 
-/// Cosmos's answer to any member of the wrong type; clients compare it.
+/// Cosmos's error for any member of the wrong type; clients compare it.
 pub(super) fn wrong_type() -> Error {
     Error::invalid("One of the specified inputs is invalid")
 }
@@ -16,7 +16,7 @@ pub(super) fn member<'a>(object: &'a Object, name: &str) -> Option<&'a Value> {
     object.get(name).filter(|value| **value != Value::Null)
 }
 
-/// The member through `read`, when it is there.
+/// The member, converted by `read`, if it is present.
 pub(super) fn optional<'a, T>(
     object: &'a Object,
     name: &str,
@@ -25,17 +25,17 @@ pub(super) fn optional<'a, T>(
     member(object, name).map(read).transpose()
 }
 
-/// The elements of an array member; none when it is not there.
+/// The elements of an array member; empty if it is missing.
 pub(super) fn list<'a>(object: &'a Object, name: &str) -> Result<&'a [Value]> {
     Ok(optional(object, name, array)?.unwrap_or_default())
 }
 
-/// Every element of an array member through `read`.
+/// Every element of an array member, converted by `read`.
 pub(super) fn each<'a, T>(object: &'a Object, name: &str, read: impl FnMut(&'a Value) -> Result<T>) -> Result<Vec<T>> {
     list(object, name)?.iter().map(read).collect()
 }
 
-/// A string that must be there.
+/// A required string member.
 pub(super) fn required_text<'a>(object: &'a Object, name: &str) -> Result<&'a str> {
     optional(object, name, text)?.ok_or_else(wrong_type)
 }
@@ -60,7 +60,7 @@ pub(super) fn integer(value: &Value) -> Result<i64> {
     value.as_i64().ok_or_else(wrong_type)
 }
 
-/// One object with one `path`, as policies write their paths.
+/// An object with the member `path`, as policies list their paths.
 pub(super) fn path_entry(path: &str) -> Object {
     Object::new().with("path", path)
 }
@@ -70,7 +70,7 @@ pub(super) fn render<T>(elements: &[T], to_object: impl Fn(&T) -> Object) -> Val
     Value::Array(elements.iter().map(|element| Value::Object(to_object(element))).collect())
 }
 
-/// Whether two paths name the same property, however they are quoted.
+/// Whether two paths name the same property, regardless of quoting.
 pub(super) fn same_property(one: &PropertyPath, other: &PropertyPath) -> bool {
     one.segments() == other.segments()
 }
@@ -81,8 +81,8 @@ pub(super) fn repeated<'a>(paths: impl IntoIterator<Item = &'a PropertyPath>) ->
     paths.into_iter().find(|path| !seen.insert(path.segments()))
 }
 
-/// An enum whose variants have a name in JSON. Names are read in any case, since clients differ, and
-/// written as Cosmos writes them.
+/// An enum whose variants have a name in JSON. Names are parsed case-insensitively, since clients differ,
+/// and written as Cosmos writes them.
 macro_rules! named {
     ($(#[$meta:meta])* pub enum $Type:ident { $($(#[$note:meta])* $Variant:ident = $name:literal),+ $(,)? }) => {
         $(#[$meta])*

@@ -1,14 +1,14 @@
 //! `geospatialConfig` and `spatialIndexes`.
 //!
-//! Promise: every spatial index of a Geometry container has a bounding box, none of a Geography
-//! container has one. What was sent is what is returned.
+//! Invariant: every spatial index of a Geometry container has a bounding box, none of a Geography
+//! container has one. Definitions are returned as they were sent.
 
 use super::index_path::IndexPath;
 use super::read;
 use crate::{Error, Number, Object, Result, Value};
 
 named! {
-    /// What coordinates mean in a container: places on the globe or points in a plane.
+    /// The meaning of coordinates in a container: points on the globe or points in a plane.
     pub enum Geospatial { Geography = "Geography", Geometry = "Geometry" }
 }
 
@@ -24,7 +24,7 @@ named! {
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpatialIndex {
     pub path: IndexPath,
-    /// As written; not written means all.
+    /// As the client sent it; missing means all types.
     types: Option<Vec<SpatialType>>,
     pub bounding_box: Option<BoundingBox>,
 }
@@ -96,7 +96,7 @@ fn types(value: &Value) -> Result<Vec<SpatialType>> {
     read::array(value)?.iter().map(|kind| SpatialType::parse(read::text(kind)?).ok_or_else(read::wrong_type)).collect()
 }
 
-/// Bounding boxes belong to the plane.
+/// Bounding boxes are required in the plane and not allowed on the globe.
 pub(super) fn check(indexes: &[SpatialIndex], geospatial: Geospatial) -> Result<()> {
     for index in indexes {
         let path = index.path.as_str();

@@ -1,14 +1,14 @@
-//! How the tests of policies read and ask.
+//! Helpers for the tests of policies.
 
 use super::ContainerDefinition;
 use crate::{Kind, Value, json};
 
 #[track_caller]
 pub(super) fn value(text: &str) -> Value {
-    json::parse(text.as_bytes()).expect("a test's JSON parses")
+    json::parse(text.as_bytes()).expect("the test's JSON is valid")
 }
 
-/// A container on `/pk` with these further members.
+/// A container partitioned by `/pk` with these additional members.
 #[track_caller]
 pub(super) fn body(members: &str) -> Value {
     let comma = if members.is_empty() { "" } else { "," };
@@ -20,7 +20,7 @@ pub(super) fn create(members: &str) -> ContainerDefinition {
     ContainerDefinition::create(&body(members)).expect("the definition is accepted")
 }
 
-/// The definition is refused as invalid with this in its sentence.
+/// Checks that the definition is rejected as invalid with this text in its message.
 #[track_caller]
 pub(super) fn check_refused(members: &str, says: &str) {
     check_invalid(ContainerDefinition::create(&body(members)), says);
@@ -28,12 +28,12 @@ pub(super) fn check_refused(members: &str, says: &str) {
 
 #[track_caller]
 pub(super) fn check_invalid<T: std::fmt::Debug>(outcome: crate::Result<T>, says: &str) {
-    let error = outcome.expect_err("the definition is refused");
+    let error = outcome.expect_err("the definition is rejected");
     assert_eq!(error.kind, Kind::Invalid);
-    assert!(error.message.contains(says), "{:?} does not say {says:?}", error.message);
+    assert!(error.message.contains(says), "{:?} does not contain {says:?}", error.message);
 }
 
-/// The member comes back as it was sent, also from a definition that was itself read back.
+/// Checks that the member is returned as it was sent and that the definition round-trips.
 #[track_caller]
 pub(super) fn check_returned(members: &str, name: &str, wanted: &str) {
     let definition = create(members);

@@ -1,6 +1,7 @@
-//! `uniqueKeyPolicy`: which values may occur once in a logical partition.
+//! `uniqueKeyPolicy`: unique constraints, for values that one item per logical partition may have.
 //!
-//! Promise: at most ten constraints with sixteen paths in all; no constraint is there twice, and none is on what we write ourselves.
+//! Invariant: at most ten constraints with sixteen paths in all; no constraint occurs twice, and none is on a system
+//! property.
 
 use super::read;
 use crate::item::SYSTEM_PROPERTIES;
@@ -57,7 +58,7 @@ fn path(value: &Value) -> Result<PropertyPath> {
         .map_err(|why| Error::invalid(format!("The unique key path '{text}' could not be accepted: {why}")))
 }
 
-/// Ours differ from item to item by themselves, or are the same in all.
+/// System properties are unique anyway, or equal in all items.
 pub(super) fn check_own(keys: &[UniqueKey]) -> Result<()> {
     let is_ours =
         |path: &&PropertyPath| path.segments().first().is_some_and(|name| SYSTEM_PROPERTIES.contains(&name.as_str()));

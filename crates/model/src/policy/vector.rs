@@ -1,8 +1,8 @@
 //! `vectorEmbeddingPolicy` and `vectorIndexes`.
 //!
-//! Promise: every vector index stands on a path that has an embedding, and its parameters are in the
-//! range which that embedding's dimensions allow. Entries come and go on replace, none is edited.
-//! The sentences are Cosmos's; clients compare them.
+//! Invariant: every vector index is on a path that has an embedding, and its parameters are in the
+//! range that the embedding's dimensions allow. A replace may add and remove entries, but not modify
+//! them. The error messages are Cosmos's; clients compare them.
 
 use super::read;
 use crate::path::PropertyPath;
@@ -10,9 +10,9 @@ use crate::{Error, Object, Result, Value};
 
 pub const DIMENSIONS_DEFAULT: u32 = 1_536;
 pub const DIMENSIONS_MAX: u32 = 4_096;
-/// A flat index holds whole vectors beside the range index.
+/// A flat index stores whole vectors beside the range index.
 pub const FLAT_DIMENSIONS_MAX: u32 = 505;
-/// And never more than the vector has dimensions.
+/// Also at most the number of the vector's dimensions.
 pub const QUANTIZATION_BYTES_MAX: u32 = 512;
 pub const SEARCH_LIST_SIZE_MIN: u32 = 25;
 pub const SEARCH_LIST_SIZE_MAX: u32 = 500;
@@ -30,7 +30,7 @@ named! {
     pub enum VectorIndexType {
         /// Exact.
         Flat = "flat",
-        /// Every compressed vector is looked at.
+        /// Compares every quantized vector.
         QuantizedFlat = "quantizedFlat",
         /// An approximate graph.
         DiskAnn = "diskANN",
@@ -41,14 +41,14 @@ named! {
     pub enum Quantizer { Product = "product", Spherical = "spherical" }
 }
 
-/// What the vectors at a path are.
+/// Type, dimensions and distance function of the vectors at a path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VectorEmbedding {
     pub path: PropertyPath,
     pub data_type: VectorDataType,
     pub dimensions: u32,
     pub distance_function: DistanceFunction,
-    /// Where the service should have the vector computed; kept as it came, done by nobody.
+    /// The service that should compute the vector. Stored as sent; not supported.
     pub source: Option<Object>,
 }
 
@@ -59,7 +59,7 @@ pub struct VectorIndex {
     pub quantization_bytes: Option<u32>,
     pub search_list_size: Option<u32>,
     pub quantizer: Option<Quantizer>,
-    /// One graph per value of these.
+    /// One graph per value at these paths.
     pub shard_key: Vec<PropertyPath>,
 }
 
@@ -180,7 +180,7 @@ fn index_type(text: &str) -> Result<VectorIndexType> {
         .ok_or_else(|| Error::invalid(format!("The Vector Indexing Policy's Index Type::{text} is invalid.")))
 }
 
-/// Its upper bound depends on the embedding: see `check_index`.
+/// The upper bound depends on the embedding: see `check_index`.
 fn quantization_bytes(value: &Value) -> Result<u32> {
     let given = read::integer(value)?;
     u32::try_from(given).map_err(|_| out_of_range("QuantizationByteSize", given, 1, QUANTIZATION_BYTES_MAX))
@@ -222,7 +222,7 @@ fn shard_key(entry: &Object) -> Result<Vec<PropertyPath>> {
     })
 }
 
-/// Every index against the embedding it stands on.
+/// Checks every index against the embedding at its path.
 pub(super) fn check(indexes: &[VectorIndex], embeddings: &[VectorEmbedding]) -> Result<()> {
     if let Some(path) = read::repeated(indexes.iter().map(|index| &index.path)) {
         let path = path.as_str();
@@ -257,7 +257,7 @@ fn check_index(index: &VectorIndex, embedding: &VectorEmbedding) -> Result<()> {
     Ok(())
 }
 
-/// On replace an entry stays as it is or goes.
+/// On replace an entry is unchanged or removed.
 pub(super) fn check_embeddings_kept(old: &[VectorEmbedding], new: &[VectorEmbedding]) -> Result<()> {
     if edited(old, new, |entry| &entry.path) { Err(not_modifiable("embedding")) } else { Ok(()) }
 }

@@ -1,4 +1,4 @@
-//! Links, options and sizes at the door.
+//! Validation of links, options and sizes.
 
 use super::{OperationError, RawOperation};
 use crate::call::Collection;

@@ -1,4 +1,4 @@
-//! What an author sees of a stack.
+//! Stack traces as script authors see them.
 
 use super::{for_authors, place, shortened};
 

@@ -1,11 +1,11 @@
-//! The JavaScript that has SQL for it, as a syntax tree.
+//! Parser for the translatable subset of JavaScript.
 //!
-//! Promise: `Lambda::parse` either understands the whole text of a function or says None. It runs nothing, and is
-//! bounded in length and depth: the trees below are walked by recursion.
+//! Guarantees: `Lambda::parse` either parses the whole text of a function or returns None. It runs nothing. Length and
+//! depth are bounded, because the trees are traversed recursively.
 
 const DEPTH_MAX: usize = 64;
 
-/// A chain of members or operators is a tree as deep as it is long: this bounds what depth does not count.
+/// A chain of members or operators is a tree as deep as the chain is long: this bounds what `DEPTH_MAX` does not count.
 const TEXT_BYTES_MAX: usize = 2048;
 
 /// A function of one expression: `d => d.a > 1`, `function (d) { return d.a > 1; }`.
@@ -41,13 +41,13 @@ enum JsToken {
     Mark(&'static str),
 }
 
-/// Longer marks first: the first that fits is taken. Those that nothing below understands end the parse.
+/// Longer punctuators first: the first match wins. Those that the parser does not use end the parse.
 const MARKS: [&str; 38] = [
     "===", "!==", ">>>", "...", "**", "=>", "==", "!=", "<=", ">=", "&&", "||", "??", "?.", "<<", ">>", "++", "--",
     "+", "-", "*", "/", "%", "<", ">", "!", "(", ")", "{", "}", "[", "]", ".", ",", ":", ";", "=", "?",
 ];
 
-/// Binary operators by how tightly they bind.
+/// Binary operators by precedence, the lowest first.
 const LEVELS: [&[&str]; 6] =
     [&["||"], &["&&"], &["===", "!==", "==", "!="], &["<=", ">=", "<", ">"], &["+", "-"], &["*", "/", "%"]];
 
@@ -61,7 +61,7 @@ impl Lambda {
 }
 
 struct JsParser {
-    /// Each with whether a line ends before it.
+    /// Each with whether a line break precedes it.
     tokens: Vec<(JsToken, bool)>,
     at: usize,
     depth: usize,
@@ -104,7 +104,7 @@ impl JsParser {
     fn returned(&mut self, parameters: Vec<String>) -> Option<Lambda> {
         self.mark("{")?;
         self.takes_word("return").then_some(())?;
-        // After `return` a line's end ends the statement, too.
+        // After `return` a line break ends the statement, too.
         self.tokens.get(self.at).filter(|(_, is_on_new_line)| !is_on_new_line)?;
         let body = self.expression()?;
         while self.mark(";").is_some() {}
@@ -152,7 +152,7 @@ impl JsParser {
         Some(made)
     }
 
-    /// What follows a value: a member, an index, a call. Some(None) when nothing does.
+    /// The postfix of a value: a member, an index or a call. Some(None) if none follows.
     fn postfix(&mut self, target: &Js) -> Option<Option<Js>> {
         if self.mark(".").is_some() || self.mark("?.").is_some() {
             let name = self.word()?;
@@ -266,7 +266,7 @@ fn tokens(text: &str) -> Option<Vec<(JsToken, bool)>> {
     Some(found)
 }
 
-/// Skips spaces and comments. None for a comment without an end, Some(None) at the end of the text.
+/// Skips spaces and comments. None for an unterminated comment, Some(None) at the end of the text.
 fn after_space(text: &str) -> Option<Option<(bool, &str)>> {
     let mut rest = text.trim_start();
     loop {
@@ -299,7 +299,7 @@ fn token(text: &str) -> Option<(JsToken, &str)> {
     Some((JsToken::Mark(mark), &text[mark.len()..]))
 }
 
-/// Decimal numbers; `0x10`, `010`, `1_000` and `1n` are left to JavaScript.
+/// Decimal numbers; functions with `0x10`, `010`, `1_000` or `1n` are not translated.
 fn number(text: &str) -> Option<(JsToken, &str)> {
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
     let mut end = digits(text);

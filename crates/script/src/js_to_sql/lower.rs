@@ -1,20 +1,20 @@
-//! From a syntax tree to SQL that means the same, where there is some.
+//! Lowering: from a JavaScript syntax tree to equivalent SQL, where possible.
 //!
-//! Promise: None for anything in doubt. SQL has three answers where JavaScript has two: a comparison with something
-//! missing is undefined. Under AND and OR that does no harm, undefined rejects as false does; wherever the difference
-//! would show, below a NOT or in a projection, `Sql::Total` makes it false.
+//! Guarantees: None in any case of doubt. SQL has three truth values where JavaScript has two: a comparison with a
+//! missing value is undefined. Under AND and OR that makes no difference, because undefined rejects a row as false
+//! does; where it would, below a NOT or in a projection, `Sql::OrFalse` makes it false.
 
 use pleiad_model::Value;
 
 use super::js::Js;
 use super::sql::{Comparison, Sql};
 
-/// What each parameter of a function stands for.
+/// The SQL expression of each parameter of a function.
 pub struct LambdaScope {
     names: Vec<(String, Sql)>,
 }
 
-/// Every object has these without having them.
+/// Every object inherits these properties.
 const INHERITED: [&str; 13] = [
     "length",
     "constructor",
@@ -32,7 +32,7 @@ const INHERITED: [&str; 13] = [
 ];
 
 impl LambdaScope {
-    /// None when a name stands twice, or there are more names than values.
+    /// None if a name occurs twice, or there are more names than values.
     pub fn of(parameters: &[String], values: impl IntoIterator<Item = Sql>) -> Option<LambdaScope> {
         let names: Vec<(String, Sql)> = parameters.iter().cloned().zip(values).collect();
         let is_clear = (1..names.len()).all(|at| names[..at].iter().all(|(name, _)| *name != names[at].0));
@@ -48,7 +48,7 @@ impl LambdaScope {
     }
 }
 
-/// In a place where only true and false matter.
+/// Lowers an expression in a position where only its truth value matters.
 pub fn condition(js: &Js, scope: &LambdaScope) -> Option<Sql> {
     match js {
         Js::Binary("&&", left, right) => Some(Sql::And(both(left, right, scope)?)),
@@ -67,7 +67,7 @@ fn truthy(js: &Js, scope: &LambdaScope) -> Option<Sql> {
     matches!(path, Sql::Path { .. }).then(|| Sql::Truthy(Box::new(path)))
 }
 
-/// What is true or false in JavaScript, too.
+/// Lowers an expression whose value is a boolean in JavaScript, too.
 fn boolean(js: &Js, scope: &LambdaScope) -> Option<Sql> {
     match js {
         Js::Not(inner) => Some(condition(inner, scope)?.negated()),
@@ -80,7 +80,7 @@ fn boolean(js: &Js, scope: &LambdaScope) -> Option<Sql> {
     }
 }
 
-/// A row, or a part of one.
+/// Lowers a row expression, or a part of one.
 pub fn projection(js: &Js, scope: &LambdaScope) -> Option<Sql> {
     match js {
         Js::Object(properties) => {
@@ -115,8 +115,8 @@ fn literal(js: &Js) -> Option<Value> {
     }
 }
 
-/// A value on one side, a literal on the other. Two values are left alone: in JavaScript two objects are equal only
-/// if they are one, and undefined equals undefined.
+/// Lowers a comparison of a value with a literal. Comparisons of two values are not translated: in JavaScript two
+/// objects are equal only if they are identical, and undefined equals undefined.
 fn equal(operator: &str, left: &Js, right: &Js, scope: &LambdaScope) -> Option<Sql> {
     let fixed = |js: &Js| literal(js).is_some() || scope.is_undefined(js);
     let (value, fixed) = match (fixed(left), fixed(right)) {
@@ -171,7 +171,7 @@ fn comparable(js: &Js, scope: &LambdaScope) -> Option<Sql> {
     }
 }
 
-/// What may stand beside a comparison: a path, arithmetic on one, its lower or upper case.
+/// An operand of a comparison: a path, arithmetic on one, or its lower or upper case.
 fn operand(js: &Js, scope: &LambdaScope) -> Option<Sql> {
     match js {
         Js::Binary(operator, left, right) => arithmetic(operator, left, right, scope),
@@ -187,7 +187,7 @@ fn operand(js: &Js, scope: &LambdaScope) -> Option<Sql> {
     }
 }
 
-/// With a number on the right, so that `+` is no concatenation and nothing is divided by zero.
+/// The right operand must be a number, so that `+` is not a concatenation and no division is by zero.
 fn arithmetic(operator: &'static str, left: &Js, right: &Js, scope: &LambdaScope) -> Option<Sql> {
     let Js::Number(n) = right else { return None };
     let is_fine = matches!(operator, "+" | "-" | "*") || matches!(operator, "/" | "%") && *n != 0.0;
@@ -208,7 +208,7 @@ fn test(target: &Js, method: &str, arguments: &[Js], scope: &LambdaScope) -> Opt
     }
 }
 
-/// A string in a string, or an element in an array: JavaScript has one name for both.
+/// `includes` finds a string in a string or an element in an array: JavaScript has one name for both.
 fn included(value: Sql, argument: Value) -> Sql {
     let with = |function| Sql::Call(function, vec![value.clone(), Sql::Literal(argument.clone())]);
     Sql::Or(Box::new((with("CONTAINS"), with("ARRAY_CONTAINS"))))

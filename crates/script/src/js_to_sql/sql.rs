@@ -1,7 +1,7 @@
-//! The SQL that predicates become, and its text.
+//! SQL tree and its text.
 //!
-//! Promise: every operator is in brackets and every name in quotes, so that the text means the tree, whatever names a
-//! script has chosen.
+//! Invariant: every operator is in parentheses and every name is quoted, so that the text is equivalent to the tree,
+//! whatever names a script uses.
 
 use std::fmt;
 
@@ -79,12 +79,12 @@ impl Sql {
         Sql::Compare(comparison, Box::new((left, right)))
     }
 
-    /// True exactly when this is not.
+    /// True exactly if this is not true.
     pub fn negated(self) -> Sql {
         Sql::Not(Box::new(Sql::Total(Box::new(self))))
     }
 
-    /// A property of this; None when that is not known.
+    /// A property of this value; None if it is unknown.
     pub fn member(&self, name: &str) -> Option<Sql> {
         match self {
             Sql::Path { .. } => self.below(PathKey::Name(name.to_owned())),
@@ -105,7 +105,7 @@ impl Sql {
         Some(Sql::Path { alias: alias.clone(), keys })
     }
 
-    /// How large this is.
+    /// The number of nodes in this tree.
     pub fn nodes(&self) -> usize {
         match self {
             Sql::Path { keys, .. } => 1 + keys.len(),
@@ -119,7 +119,7 @@ impl Sql {
         }
     }
 
-    /// A path to a property, which is what can be sorted by or joined with.
+    /// Whether this is a path to a property: only these can be sorted by or joined.
     pub fn is_below_root(&self) -> bool {
         matches!(self, Sql::Path { keys, .. } if !keys.is_empty())
     }
@@ -175,7 +175,7 @@ fn write_object(properties: &[(String, Sql)], f: &mut fmt::Formatter<'_>) -> fmt
     write!(f, "{{{}}}", made.join(", "))
 }
 
-/// Equality with another type is undefined or false, depending on whom one asks; `??` makes both false.
+/// Equality with a value of another type is undefined or false, depending on the SQL engine; `??` makes both false.
 fn write_truthy(value: &Sql, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "(IS_DEFINED({value}) AND (NOT IS_NULL({value}))")?;
     for falsy in ["false", "0", "\"\""] {

@@ -1,4 +1,4 @@
-//! What is translated, what is not, and that both ways agree.
+//! Which functions are translated, which are not, and that SQL and JavaScript agree.
 
 use pleiad_model::{Number, Object, Value, json};
 use proptest::prelude::*;
@@ -129,9 +129,9 @@ fn a_query_does_not_grow_beyond_measure() {
     assert!(prefix(&filters)[0].len() < 20_000);
 }
 
-// ---- both ways agree ----
+// ---- SQL and JavaScript agree ----
 
-/// What SQL makes of it: None is undefined.
+/// Evaluates the SQL for a row; None is undefined.
 fn eval(sql: &Sql, row: &Value) -> Option<Value> {
     let flag = |sql: &Sql| eval(sql, row).and_then(|value| value.as_bool());
     match sql {
@@ -222,12 +222,12 @@ fn called(name: &str, arguments: &[Option<Value>]) -> Option<Value> {
         "ARRAY_CONTAINS" => first?.as_array()?.contains(arguments.get(1)?.as_ref()?),
         "LOWER" => return Some(Value::from(text(0)?.to_lowercase())),
         "UPPER" => return Some(Value::from(text(0)?.to_uppercase())),
-        _ => panic!("{name} is not translated to"),
+        _ => panic!("no translation uses {name}"),
     };
     Some(Value::Bool(flag))
 }
 
-/// Documents whose `n` is a number, `s` a string, `t` an array of strings, each possibly missing but `s`; `x` is anything.
+/// Documents with a string `s`, an array of strings `t`, an optional number `n` and an optional `x` of any type.
 fn document() -> impl Strategy<Value = Value> {
     let small = prop_oneof![Just(-1i64), Just(0), Just(1), Just(2), Just(7)];
     let word = || prop::sample::select(vec!["", "a", "ab", "B", "1"]);
@@ -288,7 +288,7 @@ fn predicate() -> impl Strategy<Value = String> {
     })
 }
 
-/// What the function itself says of each document.
+/// The function's results for the documents, computed in JavaScript.
 fn run(function: &str, documents: &[Value]) -> Vec<Value> {
     let source = format!("function (docs) {{ let f = {function}; __.response.setBody(docs.map(d => f(d))) }}");
     let documents = json::to_string(&Value::Array(documents.to_vec()));

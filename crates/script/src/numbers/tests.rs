@@ -1,4 +1,4 @@
-//! Every number that `ErrorCodes` names is the number of some error.
+//! Every number in `ErrorCodes` is the number of some error.
 
 use pleiad_model::Kind;
 

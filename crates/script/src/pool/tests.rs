@@ -1,4 +1,4 @@
-//! Threads that come back, and threads that do not.
+//! Threads that return, and threads that do not.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -50,7 +50,7 @@ fn a_call_that_is_given_up_by_its_caller_frees_its_thread() {
     assert_eq!(pool.shared.lock().live, 0);
 }
 
-/// A clock in which time does not pass for the script, as in a loop that never looks at it, until it is let go.
+/// A clock that stands still, as for a loop that never checks it, until the test moves it.
 struct Stuck(AtomicU64);
 
 impl Env for Stuck {
@@ -71,10 +71,10 @@ fn a_thread_that_does_not_come_back_is_replaced_and_the_pool_stays_bounded() {
     let (stuck, fine) = (Program::new("s", "function () { while (true) {} }"), Program::new("f", "function () {}"));
     let cause = |program: &Program| pool.run(program, procedure(&[]), |_| Vec::new()).error.map(|error| error.cause);
     assert_eq!(cause(&stuck), Some(Cause::TimedOut));
-    assert_eq!(cause(&fine), None, "another thread has taken its place");
+    assert_eq!(cause(&fine), None, "another thread has replaced the stuck one");
     assert_eq!(cause(&stuck), Some(Cause::TimedOut));
-    assert_eq!(cause(&fine), Some(Cause::Busy), "two are stuck, and twice one is two");
-    clock.0.store(1_000_000, Ordering::Relaxed); // they look, and come back
+    assert_eq!(cause(&fine), Some(Cause::Busy), "two threads are stuck, and the maximum is twice one");
+    clock.0.store(1_000_000, Ordering::Relaxed); // the stuck threads see the time and return
     while pool.shared.lock().stuck > 0 {
         std::thread::yield_now();
     }

@@ -1,4 +1,4 @@
-//! Which scripts get a realm of their own.
+//! Which scripts get their own realm.
 
 use super::Program;
 

@@ -1,7 +1,7 @@
 // The server-side API: getContext(), its collection, request and response, `__`, console.log, ErrorCodes.
 //
-// Promise: everything a script says here reaches the host as an order with a ticket, or throws. What an order may be
-// is decided behind `host.ask`; translating predicates is next door, in query.js.
+// Guarantees: every operation of a script reaches the host and gets an id, or throws. `host.ask` validates it; query.js
+// translates predicates.
 //
 // `host` is native. The returned functions are the only entry points that the session calls.
 (function (host) {
@@ -21,7 +21,7 @@
         InternalServerError: 500,
     });
 
-    // What belongs to one call. `open` makes it, `close` forgets it.
+    // The state of one call. `open` creates it, `close` drops it.
     let call;
 
     function open(mode) {
@@ -63,7 +63,7 @@
         return value === undefined || value === null || value === "" ? undefined : String(value);
     }
 
-    // Lays one order on the desk. `arrive(payload, options)` is called with what comes back.
+    // Enqueues one operation. If given, `arrive(payload, options)` is called with its result.
     function ask(kind, link, body, options, callback, arrive) {
         const ticket = host.ask({
             __proto__: null,
@@ -91,7 +91,7 @@
         }
     }
 
-    // The answer to one ticket. `number` is 0 unless the operation failed.
+    // Delivers the result of one operation. `number` is 0 unless the operation failed.
     function deliver(ticket, number, kind, text, continuation) {
         const { callback, arrive } = call.waiting[ticket];
         delete call.waiting[ticket];
@@ -111,7 +111,7 @@
         else callback(undefined, kind === "notModified" ? undefined : parse(text), options);
     }
 
-    // A document as an object; an id is added to a copy, never to what the script holds.
+    // The JSON of a document; an id is added to a copy, never to the script's object.
     function document(body, options) {
         const given = typeof body === "string" ? parse(body) : body;
         if (typeof given !== "object" || given === null || isArray(given)) {
@@ -185,8 +185,8 @@
     }
     for (const verb of ["query", "read"]) collection[`${verb}Attachments`] = notBuilt(`${verb}Attachments`);
 
-    // A request or response: one value per name, each with its accessors, and the general ones. There is one call at
-    // a time, so the functions are made once and find its values through `call`.
+    // A request or response: one value per name, each with its own accessors, and generic accessors by name. There is
+    // one call at a time, so the functions are created once and find its values through `call`.
     function map(values) {
         const find = (name) => {
             const value = typeof name === "string" && Object.hasOwn(values, name) ? values[name] : undefined;
@@ -198,7 +198,7 @@
             if (!slot.mayWrite()) throw fail(ErrorCodes.Forbidden, `The value "${name}" cannot be written.`);
             slot.set(value);
         };
-        // Strings grow, numbers add up, nothing becomes the value.
+        // Strings are concatenated, numbers are added; a missing value is set.
         const append = (name, value) => {
             const old = find(name).get();
             set(name, old === undefined || old === null ? value : old + value);
@@ -222,7 +222,7 @@
         return value;
     }
 
-    // A body as it came, until the script sets another.
+    // The original body, until the script sets another.
     function bodyOf(side, fact, mayWrite) {
         return {
             get() {
@@ -258,7 +258,7 @@
         throw error;
     }
 
-    // Each call has objects of its own, so that what a script puts on them goes with it.
+    // Each call has its own objects, so that properties that a script adds to them are dropped with the call.
     function once(name, prototype) {
         if (call[name] === undefined) call[name] = create(prototype);
         return call[name];
@@ -285,7 +285,7 @@
         return call.alias;
     }
 
-    // printf's %s and %%; a single argument is taken as it is.
+    // printf's %s and %%; a single argument is logged unchanged.
     function log(format) {
         need("log", 1, arguments.length);
         let text = format;
@@ -303,7 +303,7 @@
     const reaches = () => call !== undefined && call.mode !== "function";
     const console = { log };
 
-    // User-defined functions have no context, so the names are undefined while one runs.
+    // User-defined functions have no context, so these names are undefined while one runs.
     const lazy = (name, get) => defineProperty(globalThis, name, { get, configurable: true, enumerable: false });
     lazy("getContext", () => (reaches() ? getContext : undefined));
     lazy("__", () => (reaches() ? alias() : undefined));
@@ -338,7 +338,7 @@
         throw call.aborted.error;
     }
 
-    // What scripts can reach without any global leading there; a frozen realm freezes these too.
+    // Objects that scripts can reach, but not from a global; a frozen realm freezes these, too.
     const reachable = [collection, console, getContext, withResponse, withoutResponse, request, response];
     return { open, close, compile, run, deliver, bodies, rethrow, collection, context, ask, settle, bad, reachable };
 })

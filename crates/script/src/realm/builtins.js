@@ -1,12 +1,12 @@
-// Time, chance and errors, as scripts of the service know them.
+// Built-ins: time, randomness and errors, as scripts of the service expect them.
 //
-// Promise: what a script can learn about time and chance comes from `host`. `new Error(number, message)` keeps both.
+// Guarantees: time and randomness come from `host` only. `new Error(number, message)` stores both arguments.
 (function (host) {
     "use strict";
     const { construct, ownKeys } = Reflect;
     const { defineProperty, getOwnPropertyDescriptor, setPrototypeOf } = Object;
 
-    // `wrapper` takes the place of a native constructor; instances and their prototype stay what they were.
+    // Replaces a native constructor with `wrapper`; instances and their prototype are unchanged.
     function replace(native, wrapper, hidden) {
         for (const key of ownKeys(native)) {
             if (key === "prototype" || key === "length" || hidden.includes(key)) continue;
@@ -27,7 +27,7 @@
         error.number = message;
         return error;
     }
-    // The two hooks of the stack live outside any object, where no sweep would find them.
+    // The values of the two stack hooks are not properties of any object, so a reset could not remove them.
     replace(NativeError, NumberedError, ["prepareStackTrace", "stackTraceLimit"]);
     for (const kind of [EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError, AggregateError]) {
         setPrototypeOf(kind, NumberedError);
@@ -43,11 +43,11 @@
     defineProperty(HostDate, "now", { value: function now() { return host.now(); }, ...plain });
     defineProperty(Math, "random", { value: function random() { return host.random(); }, ...plain });
 
-    // A callback after the call is over could speak to the next one.
+    // A callback that runs after its call has ended could reach the next call.
     delete globalThis.WeakRef;
     delete globalThis.FinalizationRegistry;
-    // Some native loops look at no clock. They run only over what is known to be short; without Proxy a length that
-    // is plain data cannot lie.
+    // Some native loops do not check the clock. They may only run over lists that are known to be short; without Proxy,
+    // a length that is a data property is reliable.
     delete globalThis.Proxy;
     const LENGTH_MAX = 2 ** 24;
     const COMPARISONS_MAX = 2 ** 32;
@@ -81,7 +81,7 @@
         });
     }
 
-    // These go into arrays inside arrays, so they are written out: a loop of the language is watched.
+    // These descend into nested arrays, so they are implemented in JavaScript, whose loops do check the clock.
     function flatten(into, list, depth) {
         for (let at = 0; at < list.length; at++) {
             if (!(at in list)) continue;

@@ -1,13 +1,13 @@
-// A realm that outlives a call: nothing in it can be changed but its global object, and that is swept.
+// Freezes a realm that is shared by many calls: only its global object can be changed, and that is reset.
 //
-// Promise: after `tidy()` has said true, a script finds no trace of the one before.
+// Guarantees: after `tidy()` has returned true, a script finds no state of earlier calls.
 //
-//   globalThis  { whatever the script left: swept }        undefined, NaN, Infinity stay: nobody can change them
+//   globalThis  { what the script left: removed }          undefined, NaN, Infinity stay: they are read-only
 //       │ prototype
 //   builtins    { Object, Array, …, getContext, __ }       frozen, and everything that can be reached from it
 (function (keep) {
     "use strict";
-    // The name moves with the others, so it is taken down first.
+    // The name `globalThis` is moved with the others, so its value is saved first.
     const scope = globalThis;
     const { defineProperty, freeze, getOwnPropertyDescriptor, getPrototypeOf, isExtensible, setPrototypeOf } = Object;
     const { ownKeys, deleteProperty } = Reflect;
@@ -38,7 +38,7 @@
         }
     }
 
-    // No name leads to these; syntax and methods do.
+    // No global name reaches these prototypes; syntax and methods do.
     function* numbers() { yield 1; }
     const async = async function () {};
     const asyncNumbers = async function* () {};
@@ -52,8 +52,8 @@
     hidden.forEach(visit);
     visit(keep);
 
-    // A frozen prototype would forbid `error.name = …` and `object.toString = …` on everything below it. These
-    // properties become accessors whose setter writes to the object that was meant.
+    // A frozen prototype would forbid `error.name = …` and `object.toString = …` on all objects that inherit from it.
+    // So these properties become accessors whose setter defines the property on the target object.
     function enable(prototype, key) {
         const { value, writable, configurable } = getOwnPropertyDescriptor(prototype, key) || {};
         if (!writable || !configurable) return;

@@ -1,7 +1,7 @@
-// Queries as functions: filter, map, pluck, flatten, sortBy, sortByDescending, unwind, chain … value.
+// JavaScript query API: filter, map, pluck, flatten, sortBy, sortByDescending, unwind, chain … value.
 //
-// Promise: stages from the first on become one SQL query for as long as `host.translate` knows how; the rest run here,
-// over the rows of that query, with the same result. Rows that are undefined are left out, as SELECT VALUE does.
+// Guarantees: the longest prefix of stages that `host.translate` can translate becomes one SQL query; the other stages
+// run here, over the rows of that query, with the same result. Undefined rows are dropped, as SELECT VALUE does.
 (function (host, api) {
     "use strict";
     const { collection, context, ask, settle, bad } = api;
@@ -67,7 +67,7 @@
         if (!rest.some(needsAll)) {
             return ask("query", link, body, options, callback, (rows, page) => callback(undefined, finish(rows), page));
         }
-        // A sort needs every row, so the pages are gathered first and the answer has no continuation.
+        // A sort needs every row, so all pages are read first and the result has no continuation.
         const all = [];
         const gather = (rows, page) => {
             for (const row of rows) all.push(row);
@@ -86,7 +86,7 @@
         return value;
     }
 
-    // What each verb makes of its own arguments; the rest of them are options and callback.
+    // Parses the arguments of each verb; the remaining ones are options and callback.
     const VERBS = {
         filter: (args) => ({ first: predicate(args.shift(), "filter") }),
         map: (args) => ({ first: predicate(args.shift(), "map") }),
@@ -142,7 +142,7 @@
     }
 
     collection.chain = () => link([]);
-    // Functions that run here see what they close over, so there is nothing to hand on.
+    // Functions that run here see their closure, so there is nothing to pass on.
     collection.proxy = function proxy() { return Object.create(this); };
     collection.spatial = {};
     for (const name of ["distance", "intersects", "isValid", "isValidDetailed", "within"]) {

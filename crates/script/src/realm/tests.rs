@@ -1,8 +1,8 @@
-//! Nothing one call leaves is seen by the next.
+//! Isolation: a call does not see any state that an earlier call left.
 
 use crate::testing::{TestHost, procedure, runtime};
 
-/// Runs the first script, then the second on the same runtime, and wants to read "clean".
+/// Runs the first script, then the second on the same runtime, and checks that the second responds "clean".
 #[track_caller]
 fn clean(first: &str, second: &str) {
     let mut runtime = runtime();
@@ -29,7 +29,7 @@ fn globals() {
     clean("}; let leak = 1; ()=>{", NO_LEAK);
 }
 
-/// Reaches built-ins by ways that a look at the text does not show, so that the frozen realm has to hold.
+/// Reaches built-ins in a way that the text analysis does not detect, so that the frozen realm has to prevent changes.
 fn hidden(statement: &str) -> String {
     let names = "var G = this, O = G['Obj' + 'ect'], p = 'proto' + 'type', df = O['define' + 'Property'], sp = O['set' + 'PrototypeOf'];";
     format!("function () {{ {names} try {{ {statement} }} catch (e) {{}} }}")

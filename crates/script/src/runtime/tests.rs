@@ -1,11 +1,11 @@
-//! Any text, any arguments: an outcome, never a panic; and a measurement for people, not for CI.
+//! Any text and any arguments have an outcome and never cause a panic. Also a measurement, to be run by hand.
 
 use proptest::prelude::*;
 
 use crate::testing::{TestHost, TickingEnv, env, procedure};
 use crate::{Functions, Program, ScriptLimits, ScriptRuntime};
 
-/// Pieces that scripts are made of, in no order.
+/// Fragments of scripts, in random order.
 fn piece() -> impl Strategy<Value = String> {
     let fixed = [
         "function",

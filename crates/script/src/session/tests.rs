@@ -1,14 +1,14 @@
-//! Every method of the server-side API, from a script's side.
+//! Every method of the server-side API, called from scripts.
 
 use pleiad_model::Value;
 
 use crate::testing::{ALT_LINK, TestHost, call, parse, procedure, runtime};
 use crate::{Cause, EntryPoint, OperationType, Program, ScriptOutcome, ScriptStep};
 
-mod samples; // what people write
-mod hostile; // and what they should not
+mod samples; // typical scripts
+mod hostile; // hostile scripts
 
-/// Runs a procedure over some documents; the answer is what it gave to setBody.
+/// Runs a procedure over some documents and checks the body that it sets.
 #[track_caller]
 fn answers(documents: &[&str], source: &str, want: &str) -> TestHost {
     let mut host = TestHost::of(documents);
@@ -298,7 +298,7 @@ fn operations_in_flight_are_answered_in_any_order_and_number() {
     }";
     let (mut runtime, mut host) = (runtime(), TestHost::of(&[ONE, TWO, THREE]));
     let mut session = runtime.start(&Program::new("test", source), procedure(&[]));
-    let ScriptStep::Ask(asked) = session.step(Vec::new()) else { panic!("nothing asked") };
+    let ScriptStep::Ask(asked) = session.step(Vec::new()) else { panic!("no operations requested") };
     let mut replies: Vec<_> = asked.into_iter().map(|operation| host.answer(operation)).collect();
     let third = replies.pop().unwrap();
     assert!(matches!(session.step(vec![third]), ScriptStep::Ask(none) if none.is_empty()));

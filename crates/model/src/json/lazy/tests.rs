@@ -1,4 +1,4 @@
-//! What is found in the text is what parsing finds.
+//! Lazy access finds the same values as parsing.
 
 use proptest::prelude::*;
 
@@ -90,7 +90,7 @@ fn the_first_byte_tells_the_kind() {
     assert_eq!((kind(b""), kind(b"  "), kind(b"x")), (None, None, None));
 }
 
-/// Everything that can be asked of a text, compared with the value it says.
+/// Compares every lazy access to a text with its parsed value.
 fn agrees(text: &[u8], value: &Value) {
     assert_eq!(skip(text, 0), text.len());
     match value {
@@ -121,7 +121,7 @@ fn ask_everything(text: &[u8], depth: usize) {
     }
 }
 
-/// Bytes that JSON is made of, in no good order.
+/// Bytes that occur in JSON, in random order.
 fn almost_json() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(prop::sample::select(&b"{{[[}}]],,::\"\"\"\"\\\\ut01-.e \nabn\xFF\xC3"[..]), 0..40)
 }
@@ -132,7 +132,7 @@ proptest! {
     #[test]
     fn text_that_we_wrote_says_what_it_parses_to(value in values()) {
         let text = to_string(&value).into_bytes();
-        // Once more: a float may come back as an integer.
+        // Parsed again, because a float may come back as an integer.
         agrees(&text, &parse(&text).unwrap());
     }
 

@@ -5,7 +5,7 @@ fn members(indexes: &str) -> String {
     format!(r#""indexingPolicy":{{"compositeIndexes":{indexes}}}"#)
 }
 
-/// An index with this many paths, none of which another index has.
+/// An index with this many paths that no other index has.
 fn index(at: usize, paths_count: usize) -> String {
     array(paths_count, |path| format!(r#"{{"path":"/p{at}_{path}","order":"descending"}}"#))
 }

@@ -88,7 +88,7 @@ fn s15_the_partition_key_is_fixed() {
     }
 }
 
-/// S74: a container may have no key; whether it may is the engine's decision.
+/// S74: a container may have no key; the engine decides when that is allowed.
 #[test]
 fn s74_a_fixed_container_has_no_key() {
     let bare = value(r#"{"id":"fixed"}"#);
@@ -142,7 +142,7 @@ fn the_conflict_resolution_policy_is_kept() {
     );
     let nested = said(r#"{"mode":"LastWriterWins","conflictResolutionPath":"/a/b"}"#);
     check_refused(&nested, "Invalid path '/a/b' for last writer wins conflict resolution");
-    assert!(ContainerDefinition::stored(&body(&nested)).is_ok(), "what was accepted once is read");
+    assert!(ContainerDefinition::stored(&body(&nested)).is_ok(), "a stored definition is still accepted");
     check_refused(&said(r#"{"mode":"Coin"}"#), "'Coin' is neither LastWriterWins nor Custom");
 
     let old = create(&said(by_path));
@@ -240,7 +240,7 @@ fn members_of_the_wrong_type_are_refused() {
     check_refused(r#""analyticalStorageTtl":-2"#, "The analyticalStorageTtl -2 is not");
 }
 
-/// JSON near the shape of a definition: right names, often wrong values.
+/// JSON similar to a definition: correct names, often wrong values.
 fn near_definition() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -295,7 +295,7 @@ fn index_text() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Whatever a client sends is a definition or an error, and a definition survives being read back.
+    /// Any JSON is a definition or an error, and an accepted definition round-trips.
     #[test]
     fn any_json_is_a_definition_or_an_error(part in near_definition(), name in prop::sample::select(vec![
         "indexingPolicy", "uniqueKeyPolicy", "vectorEmbeddingPolicy", "fullTextPolicy", "partitionKey",

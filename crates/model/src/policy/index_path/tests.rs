@@ -26,7 +26,7 @@ fn a_path_ends_in_a_scalar_or_a_subtree() {
     check("/tags/[]/?", &[property("tags"), PathStep::Element], End::Scalar);
 }
 
-/// S8: what a partition key path may not have, an index path has.
+/// S8: index paths have wildcards, which partition key paths may not have.
 #[test]
 fn s8_wildcards_are_for_index_paths() {
     check("/department/?", &[property("department")], End::Scalar);
@@ -95,7 +95,7 @@ fn bare_paths_have_no_end() {
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(256))]
 
-    /// Any property can be named in quotes, and any text at all is either a path or an error.
+    /// Any property can be named in quotes, and any text is either a path or an error.
     #[test]
     fn every_name_can_be_quoted(name in ".*", other in ".*") {
         let quoted = name.replace('\\', r"\\").replace('"', "\\\"");

@@ -2,7 +2,7 @@ use super::super::testing::{array, check_refused, check_returned, create, value}
 use super::*;
 use crate::json;
 
-/// The policy as returned.
+/// Checks the policy as it is returned.
 #[track_caller]
 fn check(policy: &str, wanted: &str) {
     check_returned(&format!(r#""indexingPolicy":{policy}"#), "indexingPolicy", wanted);
@@ -116,7 +116,7 @@ fn limits_hold_on_both_sides_of_each_edge() {
 
 #[test]
 fn a_full_policy_read_back_is_accepted_again() {
-    // The `_etag` that the service adds does not count against the limit of what was written.
+    // The `_etag` that the service adds does not count against the limit.
     let mut paths: Vec<_> = (0..EXCLUDED_PATHS_MAX - 1).map(|at| format!(r#"{{"path":"/p{at}/?"}}"#)).collect();
     paths.push(r#"{"path":"/*"}"#.into());
     let members = format!(r#""indexingPolicy":{{"excludedPaths":[{}]}}"#, paths.join(","));

@@ -4,14 +4,14 @@ use proptest::sample::select;
 use super::*;
 
 fn paths(texts: &[&str]) -> Vec<IndexPath> {
-    texts.iter().map(|text| IndexPath::parse(text).expect("a test's path parses")).collect()
+    texts.iter().map(|text| IndexPath::parse(text).expect("the test's path is valid")).collect()
 }
 
 fn matcher(included: &[&str], excluded: &[&str]) -> IndexMatcher {
     IndexMatcher::new(&paths(included), &paths(excluded))
 }
 
-/// Goes to `a.b`, with `[]` for the elements of an array.
+/// The node at `a.b`, with `[]` for the elements of an array.
 fn walk<'a>(matcher: &'a IndexMatcher, place: &str) -> PolicyNode<'a> {
     place.split('.').fold(matcher.root(), |node, step| if step == "[]" { node.element() } else { node.property(step) })
 }
@@ -98,10 +98,10 @@ fn a_planner_can_ask_for_a_path() {
     for (place, is) in [("b", true), ("b.[].c", true), ("a", false), ("_ts", true), ("_etag", false), ("_rid", false)] {
         assert_eq!(matcher.indexes(&steps(&place.split('.').collect::<Vec<_>>())), is, "{place}");
     }
-    assert!(!matcher.indexes(&[]), "the item itself is no value of the index");
+    assert!(!matcher.indexes(&[]), "the item itself is not an indexed value");
 }
 
-/// The rule as it is written down: of the paths that cover the place, the most precise one.
+/// The documented rule: of the paths that cover the position, the most precise one decides.
 fn naive(included: &[IndexPath], excluded: &[IndexPath], place: &[PathStep]) -> bool {
     if let [PathStep::Property(name)] = place
         && (name == "id" || name == "_ts")
@@ -122,7 +122,7 @@ fn step() -> impl Strategy<Value = &'static str> {
     select(vec!["a", "b", "c", "id", "_ts", "[]"])
 }
 
-/// Distinct paths, each with a side.
+/// Distinct paths, each either included or excluded.
 fn policy() -> impl Strategy<Value = Vec<(String, bool)>> {
     let path = (prop::collection::vec(step(), 0..4), any::<bool>()).prop_map(|(steps, scalar)| {
         let end = if scalar && !steps.is_empty() { "?" } else { "*" };
@@ -137,7 +137,7 @@ fn split(policy: &[(String, bool)]) -> (Vec<IndexPath>, Vec<IndexPath>) {
     (paths(&side(true)), paths(&side(false)))
 }
 
-/// Every place of up to four steps, so that each policy is checked against all of them.
+/// All paths of up to four steps, so that each policy is checked against each of them.
 fn places() -> Vec<Vec<&'static str>> {
     let mut all: Vec<Vec<&'static str>> = vec![vec![]];
     let mut longest = all.clone();
@@ -159,7 +159,7 @@ fn steps(place: &[&str]) -> Vec<PathStep> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// The trie decides as the written rule does, and skips nothing that is indexed.
+    /// The trie decides as the documented rule does, and skips nothing that is indexed.
     #[test]
     fn the_trie_is_the_rule(policy in policy()) {
         let (included, excluded) = split(&policy);
@@ -174,10 +174,10 @@ proptest! {
 }
 
 proptest! {
-    // Each case looks below every place, so few are enough.
+    // Each case checks the paths below every path, so few cases are enough.
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// What may be indexed below is really there: some place below is indexed.
+    /// Where `may_index_below` is true, some path below is indexed.
     #[test]
     fn nothing_is_visited_in_vain(policy in policy()) {
         let (included, excluded) = split(&policy);

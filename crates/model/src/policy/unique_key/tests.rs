@@ -2,7 +2,7 @@ use super::super::testing::{array, body, check_refused, check_returned, create};
 use super::*;
 use crate::Kind;
 
-/// As many constraints as there are counts, each with that many paths.
+/// One constraint per count, each with that many paths.
 fn members(paths_counts: &[usize]) -> String {
     let key = |at: usize| {
         let count = paths_counts.get(at).copied().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The sentences here are the ones that the SDKs' own tests look for.
+//! The messages here are the ones that the SDKs' own tests compare.
 
 use super::super::testing::{array, body, check_invalid, check_refused, check_returned, create};
 use super::*;

@@ -1,4 +1,4 @@
-//! A hostile script costs one error and nothing else: after each, the same runtime serves the next call.
+//! A hostile script causes one error and nothing else: after each, the same runtime serves the next call.
 
 use crate::testing::{TestHost, TickingEnv, procedure};
 use crate::{Cause, Program, ScriptLimits, ScriptOutcome, ScriptRuntime, ScriptStep};
@@ -10,7 +10,7 @@ fn boxed() -> ScriptRuntime {
     ScriptRuntime::new(limits, TickingEnv::every(20))
 }
 
-/// The script's outcome, and proof that the runtime has survived it.
+/// The script's outcome, after a check that the runtime still serves the next call.
 #[track_caller]
 fn survives(source: &str) -> ScriptOutcome {
     let mut runtime = boxed();
@@ -181,7 +181,7 @@ fn output_is_bounded_on_both_sides_of_the_edge() {
     let limits = ScriptLimits { body_bytes_max: 100, log_bytes_max: 10, ..ScriptLimits::default() };
     let mut runtime = ScriptRuntime::new(limits, crate::testing::env());
     let mut run = |source: &str| TestHost::default().run(&mut runtime, source, procedure(&[]));
-    // The two quotes count.
+    // The two quotes count as well.
     assert_eq!(run("function () { __.response.setBody('x'.repeat(98)) }").error, None);
     let error = run("function () { __.response.setBody('x'.repeat(99)) }").error.unwrap();
     assert_eq!((error.cause, error.number), (Cause::TooLarge, Some(413)));
@@ -213,7 +213,7 @@ fn operations_that_wait_are_bounded_by_number_and_bytes() {
 
 #[test]
 fn past_the_soft_limit_nothing_is_accepted_and_past_the_hard_one_nothing_runs() {
-    // Each look at the clock takes half a second: the host's part in it counts, too.
+    // Each reading of the clock takes half a second; time spent in the host counts, too.
     let mut runtime = ScriptRuntime::new(ScriptLimits::default(), TickingEnv::every(500));
     let source = "function () {
         let n = 0;
@@ -226,7 +226,7 @@ fn past_the_soft_limit_nothing_is_accepted_and_past_the_hard_one_nothing_runs() 
     let mut runtime = ScriptRuntime::new(ScriptLimits::default(), TickingEnv::every(100));
     let mut session =
         runtime.start(&Program::new("t", "function () { __.readDocuments(__.getSelfLink()) }"), procedure(&[]));
-    let ScriptStep::Ask(asked) = session.step(Vec::new()) else { panic!("nothing asked") };
+    let ScriptStep::Ask(asked) = session.step(Vec::new()) else { panic!("no operations requested") };
     assert_eq!(asked.len(), 1);
     let outcome = loop {
         match session.step(Vec::new()) {

@@ -1,5 +1,5 @@
-//! S114, S118: the scripts that people write, driven by a host in memory. Whether what they did is kept or dropped as
-//! a whole is the host's part.
+//! S114, S118: typical scripts, run against an in-memory host. The host is responsible for committing or rolling back
+//! their writes atomically.
 
 use crate::testing::{TestHost, call, parse, procedure, runtime};
 use crate::{EntryPoint, OperationType, Program};
