@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pleiad_model::resource_id::{ContainerRid, DatabaseRid};
 use pleiad_model::{Consistency, Error, Kind, Result};
 use pleiad_partition::governor::RequestClass;
-use pleiad_partition::partition::NOT_THERE;
+use pleiad_partition::partition::RESOURCE_NOT_FOUND;
 use pleiad_partition::ttl::Expiry;
 
 use crate::Engine;
@@ -86,19 +86,19 @@ impl Engine {
     pub fn find_container(&self, name: ContainerName<'_>) -> Result<Arc<Container>> {
         self.catalog.with_tree(|tree| match find(tree, name) {
             Some(container) => Ok(container.clone()),
-            None if has_database(tree, name) => Err(Error::not_found(NOT_THERE)),
+            None if has_database(tree, name) => Err(Error::not_found(RESOURCE_NOT_FOUND)),
             None => Err(owner_missing()),
         })
     }
 
     pub fn find_database(&self, name: &str) -> Result<Arc<Database>> {
         let database = self.catalog.with_tree(|tree| tree.database(name).cloned());
-        database.ok_or_else(|| Error::not_found(NOT_THERE))
+        database.ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))
     }
 
     pub fn find_database_by_rid(&self, rid: DatabaseRid) -> Result<Arc<Database>> {
         let database = self.catalog.with_tree(|tree| tree.database_by_rid(rid).cloned());
-        database.ok_or_else(|| Error::not_found(NOT_THERE))
+        database.ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))
     }
 }
 

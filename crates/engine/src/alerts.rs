@@ -104,7 +104,7 @@ impl Engine {
         let tree = self.catalog.tree();
         for container in tree.databases.values().flat_map(|database| database.containers.values()) {
             for partition in &container.partitions {
-                partition.look_at_keys().await?;
+                partition.refresh_key_statistics().await?;
             }
         }
         Ok(())
@@ -122,7 +122,7 @@ impl Engine {
 
 fn hot(container: &Container, partition: &Partition, now_ms: u64) -> Option<Alert> {
     let usage = partition.governor.usage();
-    let throttled = usage.refused_in_minute((now_ms / 60_000).saturating_sub(1));
+    let throttled = usage.throttled_in_minute((now_ms / 60_000).saturating_sub(1));
     if throttled == 0 {
         return None;
     }
@@ -132,7 +132,7 @@ fn hot(container: &Container, partition: &Partition, now_ms: u64) -> Option<Aler
 }
 
 fn nearly_full(container: &Container, partition: &Partition, now_ms: u64) -> Vec<Alert> {
-    let bytes_max = container.schema.room.key_bytes_max;
+    let bytes_max = container.schema.size_limits.key_bytes_max;
     let to_alert = |large: LargeKey| {
         let key = metrics::key_text(&large.components)?;
         let kind = AlertKind::KeyNearlyFull { key, bytes: large.stats.bytes, bytes_max };

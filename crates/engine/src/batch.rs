@@ -15,7 +15,7 @@ use pleiad_model::partition_key::PartitionKey;
 use pleiad_model::patch::Patch;
 use pleiad_model::{Error, Kind, Result, Value};
 use pleiad_partition::key::LogicalKey;
-use pleiad_partition::partition::{NOT_THERE, Rejected};
+use pleiad_partition::partition::{RESOURCE_NOT_FOUND, Rejected};
 use pleiad_partition::{ItemKey, OperationEffect, Precondition, Record, Transaction, Verb, price};
 
 use crate::item::{KEY_MISMATCH, draft, key_of_request};
@@ -206,7 +206,8 @@ impl Engine {
                 write_result(change.apply(at, &*self.env, tx, key, &target, &options.condition).await?)
             }
             BatchAction::Read => {
-                let missing = || Rejected { error: Error::not_found(NOT_THERE), charge_ru: at.read_ru(price::MISS_RU) };
+                let missing =
+                    || Rejected { error: Error::not_found(RESOURCE_NOT_FOUND), charge_ru: at.read_ru(price::MISS_RU) };
                 let record = tx.read(&group.item(operation)?).await?.ok_or_else(missing)?;
                 let (done, charge_ru) = read_result(record, operation.known_etag.as_deref());
                 Ok((done, at.read_ru(charge_ru)))
@@ -258,7 +259,7 @@ async fn abort_batch(
         return Err(Error::internal("a batch ended without a failure").into());
     };
     let lsn = tx.lsn();
-    let Rejected { error, .. } = match tx.give_up(Rejected { error, charge_ru: price_ru }).await {
+    let Rejected { error, .. } = match tx.abort(Rejected { error, charge_ru: price_ru }).await {
         outdated if outdated.error.kind == Kind::Outdated => return Err(outdated),
         rejected => rejected,
     };

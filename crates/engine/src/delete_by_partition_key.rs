@@ -20,8 +20,9 @@ impl Engine {
         let logical = &LogicalKey::new(at.container.schema.key.as_ref(), &key);
         let ts_s = self.now_s();
         let delete = |write_target: WriteTarget| async move {
-            let lsn = write_target.partition.erase_key(&write_target.container.schema, logical, ts_s).await?;
-            Ok(WriteOutcome { value: (), lsn, charge_ru: price::ERASE_KEY_RU })
+            let lsn =
+                write_target.partition.delete_by_partition_key(&write_target.container.schema, logical, ts_s).await?;
+            Ok(WriteOutcome { value: (), lsn, charge_ru: price::DELETE_BY_KEY_RU })
         };
         self.with_writable_partition(at, logical, delete).await
     }

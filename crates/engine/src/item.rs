@@ -9,7 +9,7 @@ use pleiad_model::item::{ITEM_BYTES_MAX, SYSTEM_PROPERTIES, check_item_id, check
 use pleiad_model::partition_key::PartitionKey;
 use pleiad_model::resource_id::ItemRid;
 use pleiad_model::{Error, Kind, Result, Value, json};
-use pleiad_partition::partition::NOT_THERE;
+use pleiad_partition::partition::RESOURCE_NOT_FOUND;
 use pleiad_partition::{Draft, ItemKey, Partition, Precondition, Record, Verb, Written, price};
 
 use crate::response::{EngineResponse, partition_lsn};
@@ -58,13 +58,13 @@ impl Engine {
             Ok(visit) => visit,
             Err(error) => return EngineResponse::failed(error).served_by(served_by),
         };
-        let found = partition.read(&key).await.map(|record| at.expiry().living(record));
+        let found = partition.read(&key).await.map(|record| at.expiry().unexpired(record));
         let mut answer = match found {
             Ok(Some(record)) => {
                 let charge_ru = price::read(record.body().len());
                 EngineResponse::priced(Ok(record), charge_ru)
             }
-            Ok(None) => EngineResponse::failed(Error::not_found(NOT_THERE)),
+            Ok(None) => EngineResponse::failed(Error::not_found(RESOURCE_NOT_FOUND)),
             Err(error) => EngineResponse::failed(error),
         };
         answer.charge_ru = at.read_ru(answer.charge_ru);
@@ -191,12 +191,12 @@ pub(crate) async fn locate<'a>(
             let key = ItemKey::new(definition, &key, id);
             Ok((owning_partition(&at.container, &key.logical)?, key))
         }
-        Target::Rid(rid) if rid.container != at.container.rid => Err(Error::not_found(NOT_THERE)),
+        Target::Rid(rid) if rid.container != at.container.rid => Err(Error::not_found(RESOURCE_NOT_FOUND)),
         Target::Rid(rid) => {
             let nameless = ItemKey::new(definition, &key, "");
             let partition = owning_partition(&at.container, &nameless.logical)?;
             let id = partition.id_of(rid.docnum, &nameless.logical.epk).await?;
-            let id = id.ok_or_else(|| Error::not_found(NOT_THERE))?;
+            let id = id.ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))?;
             Ok((partition, nameless.renamed(&id)))
         }
     }

@@ -68,7 +68,7 @@ pub use pleiad_partition::governor::{BucketId, Caps, Priority, RequestClass};
 pub use pleiad_partition::index::UsableIndex;
 pub use pleiad_partition::key::LargeKey;
 pub use pleiad_partition::key_statistics::KeyStatistics;
-pub use pleiad_partition::usage::KEYS_TOLD;
+pub use pleiad_partition::usage::KEYS_REPORTED;
 pub use pleiad_partition::version_row::{ItemVersion, VersionKind};
 pub use pleiad_partition::{Partition, Precondition, Record, Verb, Written, price};
 pub use pleiad_script::{Cause as ScriptCause, ScriptError};
@@ -223,7 +223,7 @@ impl Engine {
 
     /// Fails if writes are not accepted; reads may still work then.
     pub fn check_ready(&self) -> Result<()> {
-        self.committer.refusal().map_or(Ok(()), Err)
+        self.committer.write_error().map_or(Ok(()), Err)
     }
 
     /// Commits the queued writes and makes them durable. Jobs stop at their next step and resume at the next start.

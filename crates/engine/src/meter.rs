@@ -73,9 +73,9 @@ impl Meter {
             busiest_key: busiest_key(partition, now_ms),
         };
         let retry_after = Duration::from_millis(refusal.retry_after_ms);
-        let message = explain(container, &throttle, refusal.over);
-        self.log.record(now_ms, container, &throttle, refusal.over);
-        let kind = Kind::Throttled { retry_after, over: refusal.over };
+        let message = explain(container, &throttle, refusal.exceeded);
+        self.log.record(now_ms, container, &throttle, refusal.exceeded);
+        let kind = Kind::Throttled { retry_after, over: refusal.exceeded };
         Error { throttle: Some(Box::new(throttle)), ..Error::new(kind, message) }
     }
 }

@@ -8,7 +8,7 @@ use pleiad_model::partition_key::PartitionKey;
 use pleiad_model::resource_id::ContainerRid;
 use pleiad_partition::Partition;
 use pleiad_partition::key::LargeKey;
-use pleiad_partition::usage::{BusyKey, KEYS_TOLD};
+use pleiad_partition::usage::{BusyKey, KEYS_REPORTED};
 
 use crate::catalog::{CatalogTree, Container, Offer, OfferOwner};
 use crate::{Engine, ProvisionedThroughput};
@@ -116,7 +116,7 @@ fn offer_of<'t>(tree: &'t CatalogTree, container: &Container) -> Option<&'t Offe
 }
 
 fn partition_metrics(partition: &Partition, now_ms: u64) -> PartitionMetrics {
-    let (usage, stored) = (partition.governor.usage(), partition.usage());
+    let (usage, stored) = (partition.governor.usage(), partition.shard_state());
     let minute = now_ms / 60_000;
     PartitionMetrics {
         range: partition.range.id,
@@ -125,10 +125,10 @@ fn partition_metrics(partition: &Partition, now_ms: u64) -> PartitionMetrics {
         last_second_ru: usage.second_ru((now_ms / 1000).saturating_sub(1)),
         total_ru: usage.total_ru(),
         requests: usage.requests(),
-        requests_throttled: usage.requests_refused(),
+        requests_throttled: usage.requests_throttled(),
         items: stored.items,
         item_bytes: stored.item_bytes,
-        busiest_keys: usage.busiest_keys(now_ms, KEYS_TOLD).into_iter().filter_map(|busy| charge(&busy)).collect(),
+        busiest_keys: usage.busiest_keys(now_ms, KEYS_REPORTED).into_iter().filter_map(|busy| charge(&busy)).collect(),
         largest_keys: partition.keys.largest().iter().filter_map(size).collect(),
     }
 }

@@ -44,14 +44,14 @@ impl Engine {
             work.is_some_and(|work| work.container == container.rid && work.parents.contains(&id))
         };
         let report = |partition: &Arc<Partition>| {
-            let (usage, used) = (partition.usage(), partition.governor.usage());
+            let (usage, used) = (partition.shard_state(), partition.governor.usage());
             PartitionReport {
                 range: partition.range.clone(),
                 lsn: partition.lsn(),
                 items: usage.items,
                 item_bytes: usage.item_bytes,
                 item_bytes_max,
-                is_unsplittable: partition.is_stuck(),
+                is_unsplittable: partition.is_unsplittable(),
                 share_ru: partition.governor.share_ru(),
                 normalized_use: used.normalized(minute).max(used.normalized(minute.saturating_sub(1))),
                 job: jobs.iter().find(|job| replaces(job, partition.range.id)).cloned(),
@@ -136,10 +136,9 @@ impl Engine {
 fn partition_to_split(container: &Container, range: Option<u32>) -> Result<&Arc<Partition>> {
     let found = match range {
         Some(id) => container.partitions.iter().find(|partition| partition.range.id == id),
-        None => container
-            .partitions
-            .iter()
-            .max_by_key(|partition| (partition.usage().item_bytes, std::cmp::Reverse(partition.range.parents.len()))),
+        None => container.partitions.iter().max_by_key(|partition| {
+            (partition.shard_state().item_bytes, std::cmp::Reverse(partition.range.parents.len()))
+        }),
     };
     let epoch = container.map.epoch;
     found.ok_or_else(|| Error::new(Kind::Moved { epoch }, "There is no such partition key range (any more)."))

@@ -7,7 +7,7 @@ use pleiad_model::env::Env;
 use pleiad_model::partition_key::PartitionKey;
 use pleiad_model::patch::Patch;
 use pleiad_model::{Error, Kind, Result, json};
-use pleiad_partition::partition::{CONDITION_FAILS, NOT_THERE, Rejected};
+use pleiad_partition::partition::{PRECONDITION_NOT_MET, RESOURCE_NOT_FOUND, Rejected};
 use pleiad_partition::{ItemKey, OperationEffect, Precondition, Record, Transaction, Verb, Written, price};
 use pleiad_sql::InMemoryQuery;
 
@@ -41,7 +41,7 @@ impl Engine {
                 .await;
             match change.apply(at, &*self.env, &mut tx, key, target, condition).await {
                 Ok(step) => Ok(WriteOutcome::from(written(step, tx.commit().await?))),
-                Err(rejected) => Err(tx.give_up(rejected).await),
+                Err(rejected) => Err(tx.abort(rejected).await),
             }
         };
         self.with_writable_partition(at, &target.logical, write).await
@@ -50,7 +50,7 @@ impl Engine {
 
 fn written(step: OperationEffect, lsn: u64) -> Written {
     let OperationEffect { record, created, charge_ru } = step;
-    Written { record: record.map(|record| record.placed(lsn, 0)), created, lsn, charge_ru }
+    Written { record: record.map(|record| record.with_lsn(lsn, 0)), created, lsn, charge_ru }
 }
 
 /// A patch that is valid for the items of this container.
@@ -77,10 +77,10 @@ impl<'p> PreparedPatch<'p> {
         target: &ItemKey,
         condition: &Precondition,
     ) -> Result<OperationEffect, Rejected> {
-        let old = tx.read(target).await?.ok_or_else(|| Error::not_found(NOT_THERE))?;
-        let reject = |error: Error| Rejected { error, charge_ru: price::refused_write(old.body().len()) };
+        let old = tx.read(target).await?.ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))?;
+        let reject = |error: Error| Rejected { error, charge_ru: price::rejected_write(old.body().len()) };
         if !condition.holds(&old) || !self.is_met(at, env, &old).map_err(reject)? {
-            return Err(reject(Error::new(Kind::PreconditionFailed, CONDITION_FAILS)));
+            return Err(reject(Error::new(Kind::PreconditionFailed, PRECONDITION_NOT_MET)));
         }
         let mut body = json::parse(old.body())?;
         self.patch.apply(&mut body).map_err(reject)?;

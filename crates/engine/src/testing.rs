@@ -134,7 +134,7 @@ pub async fn load(engine: &Arc<Engine>, container: &'static str, count: usize, k
 
 /// Items in each partition, in the order of the hash space.
 pub fn items_per_partition(container: &Container) -> Vec<u64> {
-    container.partitions.iter().map(|partition| partition.usage().items).collect()
+    container.partitions.iter().map(|partition| partition.shard_state().items).collect()
 }
 
 /// Waits until no rows of dropped containers are left.

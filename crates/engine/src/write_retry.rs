@@ -73,7 +73,7 @@ impl Engine {
             if !matches!(&outcome, Err(Rejected { error: Error { kind: Kind::Outdated, .. }, .. })) {
                 let answer = into_response(&partition, outcome);
                 self.meter.pay(visit, answer.charge_ru, Some(key));
-                if partition.hear_growth() {
+                if partition.take_split_request() {
                     self.catalog.split_if_needed(container.rid);
                 }
                 return answer;

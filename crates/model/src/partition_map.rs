@@ -96,14 +96,14 @@ impl PartitionMap {
     }
 
     /// The map of the next epoch, with some ranges replaced by others.
-    pub fn replaced(&self, gone: &[u32], come: &[PartitionKeyRange]) -> Result<PartitionMap> {
+    pub fn replaced(&self, removed: &[u32], added: &[PartitionKeyRange]) -> Result<PartitionMap> {
         let epoch = self.epoch + 1;
-        let stay = self.ranges.iter().filter(|range| !gone.contains(&range.id)).cloned();
-        let come = come.iter().map(|range| PartitionKeyRange { since: epoch, ..range.clone() });
-        let next = PartitionMap::new(epoch, stay.chain(come).collect())?;
-        let went = self.ranges.iter().filter(|range| gone.contains(&range.id));
+        let remaining = self.ranges.iter().filter(|range| !removed.contains(&range.id)).cloned();
+        let added = added.iter().map(|range| PartitionKeyRange { since: epoch, ..range.clone() });
+        let next = PartitionMap::new(epoch, remaining.chain(added).collect())?;
+        let removed_ranges = self.ranges.iter().filter(|range| removed.contains(&range.id));
         let mut former = self.former.clone();
-        former.extend(went.map(|range| (range.id, range.keys.clone())));
+        former.extend(removed_ranges.map(|range| (range.id, range.keys.clone())));
         former.drain(..former.len().saturating_sub(FORMER_MAX));
         Ok(PartitionMap { former, ..next })
     }
@@ -111,7 +111,7 @@ impl PartitionMap {
     /// This map after a restore of the account to an earlier state; until then the container had the map `now`. Clients
     /// recognise a map by its epoch. If they may know another one, the ranges get unused ids and become children of all
     /// ranges that were in their place, so that clients find them as they find the ranges of a split or merge.
-    pub fn again(&self, now: &PartitionMap) -> PartitionMap {
+    pub fn restored_over(&self, now: &PartitionMap) -> PartitionMap {
         if self.epoch == now.epoch {
             return self.clone();
         }
@@ -119,45 +119,45 @@ impl PartitionMap {
             let replaced = now.ranges.iter().filter(|other| other.keys.intersect(&range.keys).is_some());
             ancestry(&replaced.chain([range]).collect::<Vec<_>>())
         };
-        let renewed = self.renewed(now.epoch, now.next_id(), parents);
-        let newer = now.gone();
-        let mut former = renewed.former;
+        let renumbered = self.renumbered(now.epoch, now.next_id(), parents);
+        let newer = now.as_former();
+        let mut former = renumbered.former;
         former.retain(|(id, _)| newer.iter().all(|(known, _)| known != id));
         former.extend(newer);
         former.drain(..former.len().saturating_sub(FORMER_MAX));
-        PartitionMap { former, ..renewed }
+        PartitionMap { former, ..renumbered }
     }
 
     /// This map after a restore of a container that had been deleted. Of the maps that clients may know since then,
     /// only the last epoch and the next id are known. So every lower id counts as a parent: a client that knows one
     /// finds all of its children.
-    pub fn after_all(&self, epoch: u64, next_id: u32) -> PartitionMap {
+    pub fn restored_after_drop(&self, epoch: u64, next_id: u32) -> PartitionMap {
         if self.epoch >= epoch {
             return self.clone();
         }
         let first = self.next_id().max(next_id);
-        self.renewed(epoch, next_id, |_| newest((0..first).collect()))
+        self.renumbered(epoch, next_id, |_| newest((0..first).collect()))
     }
 
     /// The same ranges with ids and an epoch that neither this map has used nor one that had reached `epoch` and
     /// `next_id`.
-    fn renewed(&self, epoch: u64, next_id: u32, parents: impl Fn(&PartitionKeyRange) -> Vec<u32>) -> PartitionMap {
+    fn renumbered(&self, epoch: u64, next_id: u32, parents: impl Fn(&PartitionKeyRange) -> Vec<u32>) -> PartitionMap {
         let epoch = self.epoch.max(epoch) + 1;
         let ids = self.next_id().max(next_id)..;
-        let renew = |(range, id): (&PartitionKeyRange, u32)| PartitionKeyRange {
+        let renumber = |(range, id): (&PartitionKeyRange, u32)| PartitionKeyRange {
             id,
             parents: parents(range),
             since: epoch,
             ..range.clone()
         };
-        let ranges = self.ranges.iter().zip(ids).map(renew).collect();
-        PartitionMap { epoch, ranges, former: self.gone() }
+        let ranges = self.ranges.iter().zip(ids).map(renumber).collect();
+        PartitionMap { epoch, ranges, former: self.as_former() }
     }
 
     /// The former ranges if all ranges of this map are replaced.
-    fn gone(&self) -> Vec<(u32, EpkRange)> {
-        let went = self.ranges.iter().map(|range| (range.id, range.keys.clone()));
-        self.former.iter().cloned().chain(went).collect()
+    fn as_former(&self) -> Vec<(u32, EpkRange)> {
+        let current = self.ranges.iter().map(|range| (range.id, range.keys.clone()));
+        self.former.iter().cloned().chain(current).collect()
     }
 
     /// The same ranges in other shards.
@@ -178,7 +178,7 @@ impl PartitionMap {
         let former = value.get("former").and_then(Value::as_array).unwrap_or_default();
         let map =
             PartitionMap::new(number(value, "epoch")?, ranges.iter().map(range_from_value).collect::<Result<_>>()?)?;
-        let former = former.iter().map(|gone| Ok((small(gone, "id")?, keys_from_value(gone)?)));
+        let former = former.iter().map(|entry| Ok((number_u32(entry, "id")?, keys_from_value(entry)?)));
         Ok(PartitionMap { former: former.collect::<Result<_>>()?, ..map })
     }
 }
@@ -221,9 +221,9 @@ pub fn range_from_value(value: &Value) -> Result<PartitionKeyRange> {
     let parent =
         |id: &Value| id.as_i64().and_then(|id| u32::try_from(id).ok()).ok_or_else(|| Error::corrupt("parents"));
     Ok(PartitionKeyRange {
-        id: small(value, "id")?,
+        id: number_u32(value, "id")?,
         shard: number(value, "shard")?,
-        prefix: small(value, "prefix")?,
+        prefix: number_u32(value, "prefix")?,
         keys: keys_from_value(value)?,
         parents: parents.iter().map(parent).collect::<Result<_>>()?,
         since: number(value, "since")?,
@@ -235,7 +235,7 @@ fn number(value: &Value, name: &str) -> Result<u64> {
     found.ok_or_else(|| Error::corrupt(format_args!("partition map without {name}")))
 }
 
-fn small(value: &Value, name: &str) -> Result<u32> {
+fn number_u32(value: &Value, name: &str) -> Result<u32> {
     u32::try_from(number(value, name)?).map_err(|_| Error::corrupt(format_args!("partition map with a large {name}")))
 }
 

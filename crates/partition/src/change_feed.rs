@@ -74,21 +74,21 @@ impl Partition {
         match start {
             FeedStart::Beginning => Ok(0),
             FeedStart::Now => Ok(self.lsn()),
-            FeedStart::Time(ts_s) => self.view().await?.lsn_before(ts_s.saturating_sub(CLOCK_SLACK_S)).await,
+            FeedStart::Time(ts_s) => self.snapshot().await?.lsn_before(ts_s.saturating_sub(CLOCK_SLACK_S)).await,
         }
     }
 
     /// The changes after an LSN: at least one transaction, if there is one.
-    pub async fn changes(&self, asked: &ChangeQuery, quota: PageLimit) -> Result<LatestPage> {
-        let view = self.view().await?;
-        let mut filling =
-            ChangePageBuilder { records: Vec::new(), bytes: 0, quota, since_s: asked.since_s, expiry: asked.expiry };
-        let mut from = (asked.after.saturating_add(1), 0, 0);
+    pub async fn changes(&self, query: &ChangeQuery, limit: PageLimit) -> Result<LatestPage> {
+        let view = self.snapshot().await?;
+        let mut builder =
+            ChangePageBuilder { records: Vec::new(), bytes: 0, limit, since_s: query.since_s, expiry: query.expiry };
+        let mut from = (query.after.saturating_add(1), 0, 0);
         for round in 0.. {
-            let (rows, more) = view.feed_rows(from, limit(round, quota)).await?;
-            let wanted: Vec<&ChangeRow> = rows.iter().filter(|row| asked.scope.holds(&row.epk)).collect();
-            if let Some(lsn) = filling.load(&view, &wanted).await? {
-                return Ok(LatestPage { records: filling.records, lsn });
+            let (rows, more) = view.feed_rows(from, chunk_limit(round, limit)).await?;
+            let wanted: Vec<&ChangeRow> = rows.iter().filter(|row| query.scope.contains(&row.epk)).collect();
+            if let Some(lsn) = builder.load(&view, &wanted).await? {
+                return Ok(LatestPage { records: builder.records, lsn });
             }
             match rows.last() {
                 Some(last) if more => from = (last.lsn, last.seq, last.docnum.saturating_add(1)),
@@ -96,7 +96,7 @@ impl Partition {
             }
         }
         // A position from before the store was restored to an earlier state may be after the last LSN: it stays.
-        Ok(LatestPage { records: filling.records, lsn: view.lsn().max(asked.after) })
+        Ok(LatestPage { records: builder.records, lsn: view.lsn().max(query.after) })
     }
 }
 
@@ -127,7 +127,7 @@ impl PartitionSnapshot {
 struct ChangePageBuilder {
     records: Vec<Record>,
     bytes: usize,
-    quota: PageLimit,
+    limit: PageLimit,
     since_s: u32,
     expiry: Expiry,
 }
@@ -141,7 +141,7 @@ impl ChangePageBuilder {
                 return Ok(Some(next.lsn - 1));
             }
             let docnums: Vec<u64> = rows.iter().map(|row| row.docnum).collect();
-            let records = view.load(&docnums, self.quota.bytes.saturating_sub(self.bytes)).await?;
+            let records = view.load(&docnums, self.limit.bytes.saturating_sub(self.bytes)).await?;
             for (record, row) in records.into_iter().zip(rows) {
                 if (record.lsn, u32::from(record.seq)) != (row.lsn, row.seq) {
                     return Err(Error::corrupt("a feed row of a version that is not there"));
@@ -149,8 +149,8 @@ impl ChangePageBuilder {
                 if self.is_full() && !self.continues(row.lsn) {
                     return Ok(Some(row.lsn - 1));
                 }
-                if !view.is_gone(self.expiry, &record.view()) {
-                    self.take(record);
+                if !view.is_dead(self.expiry, &record.view()) {
+                    self.push(record);
                 }
                 rows = &rows[1..];
             }
@@ -158,7 +158,7 @@ impl ChangePageBuilder {
         Ok(None)
     }
 
-    fn take(&mut self, record: Record) {
+    fn push(&mut self, record: Record) {
         if record.ts_s >= self.since_s {
             self.bytes += record.body().len();
             self.records.push(record);
@@ -166,7 +166,7 @@ impl ChangePageBuilder {
     }
 
     fn is_full(&self) -> bool {
-        self.records.len() >= self.quota.items || self.bytes >= self.quota.bytes
+        self.records.len() >= self.limit.items || self.bytes >= self.limit.bytes
     }
 
     /// Whether a change belongs to the last transaction of the page.
@@ -176,9 +176,9 @@ impl ChangePageBuilder {
 }
 
 /// First as many rows as fill the page if all of them match, and one more to see its end; then more, since few match.
-fn limit(round: usize, quota: PageLimit) -> Limit {
+fn chunk_limit(round: usize, limit: PageLimit) -> Limit {
     match round {
-        0 => Limit::rows(quota.items.saturating_add(1).min(ROWS_MAX)),
+        0 => Limit::rows(limit.items.saturating_add(1).min(ROWS_MAX)),
         _ => Limit::rows(ROWS_MAX),
     }
 }

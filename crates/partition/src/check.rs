@@ -30,14 +30,14 @@ use pleiad_model::partition_map::PartitionKeyRange;
 
 mod item; // an item and the rows it needs, computed again from its body
 mod keys; // the size of each logical partition
-mod walk; // reads a keyspace in chunks
+mod cursor; // reads a keyspace in chunks
 
+use cursor::KeyspaceCursor;
 pub(crate) use item::CheckedItem;
 use keyspace::Tag;
-use walk::KeyspaceCursor;
 
 /// Further problems are only counted: the first ones show what happened.
-const PROBLEMS_TOLD_MAX: usize = 100;
+const PROBLEMS_REPORTED_MAX: usize = 100;
 
 /// Keyspaces in which every row belongs to one item.
 const POINTERS: [Tag; 6] = [Tag::Id, Tag::Member, Tag::Feed, Tag::Unique, Tag::Index, Tag::Vector];
@@ -75,15 +75,15 @@ pub struct CheckReport {
 /// Messages about what disagrees.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problems {
-    pub told: Vec<String>,
+    pub messages: Vec<String>,
     pub count: u64,
 }
 
 impl Problems {
     pub fn add(&mut self, problem: impl Display) {
         self.count += 1;
-        if self.told.len() < PROBLEMS_TOLD_MAX {
-            self.told.push(problem.to_string());
+        if self.messages.len() < PROBLEMS_REPORTED_MAX {
+            self.messages.push(problem.to_string());
         }
     }
 }
@@ -92,15 +92,15 @@ impl Partition {
     /// Compares every keyspace of the shard with its items. Fails only when the store cannot be read.
     pub async fn check(&self, schema: &Schema) -> Result<CheckReport> {
         let snapshot = self.store.snapshot().await?;
-        let (seen, report) = Default::default();
-        let mut check = Check { range: &self.range, schema, snapshot, seen, report };
+        let (max_numbers, report) = Default::default();
+        let mut check = Check { range: &self.range, schema, snapshot, max_numbers, report };
         check.items().await?;
         for tag in POINTERS {
             check.pointers(tag).await?;
         }
         check.keys().await?;
         check.state().await?;
-        check.nobodys().await?;
+        check.unknown_rows().await?;
         Ok(check.report)
     }
 }
@@ -109,7 +109,7 @@ struct Check<'a> {
     range: &'a PartitionKeyRange,
     schema: &'a Schema,
     snapshot: AnySnapshot,
-    seen: MaxNumbers,
+    max_numbers: MaxNumbers,
     report: CheckReport,
 }
 
@@ -122,7 +122,7 @@ struct MaxNumbers {
 
 impl Check<'_> {
     async fn items(&mut self) -> Result<()> {
-        let mut docs = self.walk(Tag::Doc);
+        let mut docs = self.cursor(Tag::Doc);
         while let Some(chunk) = docs.next(&self.snapshot).await? {
             for (row, bytes) in chunk {
                 match CheckedItem::read(self.schema, &row, bytes) {
@@ -137,11 +137,11 @@ impl Check<'_> {
     async fn item(&mut self, item: &CheckedItem) -> Result<()> {
         self.report.items += 1;
         self.report.item_bytes += item.record.body().len() as u64;
-        let (index_rows, vector_rows) = counted(item.terms.certain());
+        let (index_rows, vector_rows) = count_rows(item.terms.certain());
         self.report.index_rows += index_rows;
         self.report.vector_rows += vector_rows;
-        self.seen.lsn = self.seen.lsn.max(item.record.lsn);
-        self.number(item);
+        self.max_numbers.lsn = self.max_numbers.lsn.max(item.record.lsn);
+        self.check_docnum(item);
         for fault in item.faults(self.range) {
             self.problem(format_args!("{item} {fault}"));
         }
@@ -149,11 +149,11 @@ impl Check<'_> {
     }
 
     /// Docnums with an older prefix come from a parent, which had its own counter.
-    fn number(&mut self, item: &CheckedItem) {
+    fn check_docnum(&mut self, item: &CheckedItem) {
         let (prefix, counter) = (item.docnum >> DOCNUM_COUNTER_BITS, item.docnum & ((1 << DOCNUM_COUNTER_BITS) - 1));
         match prefix.cmp(&u64::from(self.range.prefix)) {
             std::cmp::Ordering::Less => {}
-            std::cmp::Ordering::Equal => self.seen.counter = self.seen.counter.max(counter),
+            std::cmp::Ordering::Equal => self.max_numbers.counter = self.max_numbers.counter.max(counter),
             std::cmp::Ordering::Greater => self.problem(format_args!("{item} has a number of a later range")),
         }
     }
@@ -181,11 +181,11 @@ impl Check<'_> {
             Tag::Unique => self.report.items * self.schema.unique.len() as u64,
             _ => self.report.items,
         };
-        if self.count(tag).await? == needed { Ok(()) } else { self.strays(tag).await }
+        if self.count(tag).await? == needed { Ok(()) } else { self.report_orphans(tag).await }
     }
 
     async fn count(&self, tag: Tag) -> Result<u64> {
-        let mut rows = self.walk(tag);
+        let mut rows = self.cursor(tag);
         let mut count = 0;
         while let Some(chunk) = rows.next(&self.snapshot).await? {
             count += chunk.len() as u64;
@@ -193,11 +193,11 @@ impl Check<'_> {
         Ok(count)
     }
 
-    async fn strays(&mut self, tag: Tag) -> Result<()> {
-        let mut rows = self.walk(tag);
+    async fn report_orphans(&mut self, tag: Tag) -> Result<()> {
+        let mut rows = self.cursor(tag);
         while let Some(chunk) = rows.next(&self.snapshot).await? {
             for row in &chunk {
-                if self.is_stray(tag, row).await? {
+                if self.is_orphan(tag, row).await? {
                     self.problem(format_args!("the {} row {} belongs to no item", name(&row.0), hex(&row.0)));
                 }
             }
@@ -205,8 +205,8 @@ impl Check<'_> {
         Ok(())
     }
 
-    async fn is_stray(&self, tag: Tag, pair: &Pair) -> Result<bool> {
-        let Ok(docnum) = pointed(tag, pair) else { return Ok(true) };
+    async fn is_orphan(&self, tag: Tag, pair: &Pair) -> Result<bool> {
+        let Ok(docnum) = docnum_of_row(tag, pair) else { return Ok(true) };
         let doc = keyspace::doc(self.range.shard, docnum);
         let found = self.snapshot.get_many(std::slice::from_ref(&doc)).await?;
         let Some(bytes) = found.into_iter().flatten().next() else { return Ok(true) };
@@ -231,7 +231,8 @@ impl Check<'_> {
         if state.versions_from.as_ref().map_or(0, RetentionWatermark::latest).max(state.merged_lsn) > state.lsn {
             self.problem("the state row tells of versions or a merge behind its own LSN");
         }
-        let bounds = [("LSN", state.lsn, self.seen.lsn), ("item number", state.next_item, self.seen.counter)];
+        let bounds =
+            [("LSN", state.lsn, self.max_numbers.lsn), ("item number", state.next_item, self.max_numbers.counter)];
         for (what, says, is) in bounds.into_iter().filter(|(_, says, is)| says < is) {
             self.problem(format_args!("the state row's {what} is {says}, an item has {is}"));
         }
@@ -240,7 +241,7 @@ impl Check<'_> {
 
     /// Reports rows with unknown tags. Skips from tag to tag, so that a known keyspace costs one read however large it
     /// is.
-    async fn nobodys(&mut self) -> Result<()> {
+    async fn unknown_rows(&mut self) -> Result<()> {
         let (mut from, to) = keyspace::shard_range(self.range.shard);
         while let Some((row, _)) = self.snapshot.scan(&from, &to, Direction::Forward, Limit::rows(1)).await?.pairs.pop()
         {
@@ -255,7 +256,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn walk(&self, tag: Tag) -> KeyspaceCursor {
+    fn cursor(&self, tag: Tag) -> KeyspaceCursor {
         KeyspaceCursor::new(keyspace::range(self.range.shard, tag))
     }
 
@@ -265,13 +266,13 @@ impl Check<'_> {
 }
 
 /// The number of rows of these terms in the index keyspace, and in the vector keyspace.
-fn counted(terms: &[IndexTerm]) -> (u64, u64) {
+fn count_rows(terms: &[IndexTerm]) -> (u64, u64) {
     let vectors = terms.iter().filter(|term| term.keyspace == Keyspace::Vector).count();
     ((terms.len() - vectors) as u64, vectors as u64)
 }
 
 /// The docnum of the item that a row belongs to.
-fn pointed(tag: Tag, (row, value): &Pair) -> Result<u64> {
+fn docnum_of_row(tag: Tag, (row, value): &Pair) -> Result<u64> {
     match tag {
         Tag::Member => keyspace::decode_member(row).map(|(_, docnum)| docnum),
         Tag::Index => keyspace::decode_index(row).map(|(_, _, docnum)| docnum),

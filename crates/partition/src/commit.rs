@@ -52,27 +52,27 @@ pub struct CommitEntry {
 /// Entries that do not fit into a group wait for the next batch, so that one commit stays short and small.
 const GROUP_ENTRIES_MAX: usize = 1024;
 /// Upper bound of the commit delay, however slow the disk is.
-const GATHER_MAX: Duration = Duration::from_millis(2);
+const COMMIT_DELAY_MAX: Duration = Duration::from_millis(2);
 const GROUP_BYTES_MAX: usize = 8 << 20;
 
 #[derive(Clone)]
 pub struct Committer {
-    hold: Arc<Hold>,
+    handle: Arc<CommitterHandle>,
 }
 
 /// A weak reference: the committer may have stopped because no owner is left.
 pub struct WeakCommitter {
-    hold: Weak<Hold>,
+    handle: Weak<CommitterHandle>,
 }
 
 impl WeakCommitter {
     pub fn upgrade(&self) -> Option<Committer> {
-        self.hold.upgrade().map(|hold| Committer { hold })
+        self.handle.upgrade().map(|handle| Committer { handle })
     }
 }
 
 /// When the last clone is dropped, the thread commits what is queued and closes the store.
-struct Hold {
+struct CommitterHandle {
     shared: Arc<CommitterShared>,
 }
 
@@ -91,34 +91,34 @@ struct Queue {
     ended: bool,
     failed: Option<Error>,
     /// How many transactions the committer is waiting for; the writer that completes the number wakes it.
-    wanted: usize,
+    awaited: usize,
     stopped: Vec<oneshot::Sender<()>>,
 }
 
 impl Committer {
     pub fn start(store: Arc<AnyStore>, policy: SyncPolicy) -> Result<Self> {
         let shared = Arc::new(CommitterShared { store, policy, queue: Mutex::default(), wake: Condvar::new() });
-        let theirs = shared.clone();
-        let thread = std::thread::Builder::new().name("committer".into()).spawn(move || serve(theirs));
+        let thread_shared = shared.clone();
+        let thread = std::thread::Builder::new().name("committer".into()).spawn(move || serve(thread_shared));
         thread.map_err(|e| Error::unavailable(format!("cannot start the committer thread: {e}")))?;
-        Ok(Committer { hold: Arc::new(Hold { shared }) })
+        Ok(Committer { handle: Arc::new(CommitterHandle { shared }) })
     }
 
     /// A reference that does not keep the committer running.
     pub fn downgrade(&self) -> WeakCommitter {
-        WeakCommitter { hold: Arc::downgrade(&self.hold) }
+        WeakCommitter { handle: Arc::downgrade(&self.handle) }
     }
 
     /// Queues a transaction, or rejects it without side effects. Callers that need an order among their own
     /// transactions call this under a lock of their own.
     pub fn enqueue(&self, entry: CommitEntry) -> Result<()> {
-        let shared = &self.hold.shared;
+        let shared = &self.handle.shared;
         let mut queue = shared.queue.lock();
-        if let Some(error) = queue.refusal() {
+        if let Some(error) = queue.write_error() {
             return Err(error);
         }
         queue.waiting.push(entry);
-        if queue.waiting.len() == 1 || queue.waiting.len() == queue.wanted {
+        if queue.waiting.len() == 1 || queue.waiting.len() == queue.awaited {
             shared.wake.notify_one();
         }
         Ok(())
@@ -132,26 +132,26 @@ impl Committer {
     }
 
     /// The error with which transactions would be rejected now, if they would.
-    pub fn refusal(&self) -> Option<Error> {
-        self.hold.shared.queue.lock().refusal()
+    pub fn write_error(&self) -> Option<Error> {
+        self.handle.shared.queue.lock().write_error()
     }
 
     /// Accepts nothing more, commits what is queued, makes it durable, and releases the store.
     pub async fn stop(&self) {
         let (sender, stopped) = oneshot::channel();
         {
-            let mut queue = self.hold.shared.queue.lock();
+            let mut queue = self.handle.shared.queue.lock();
             if queue.ended {
                 return;
             }
             queue.stopped.push(sender);
         }
-        self.hold.shared.close();
+        self.handle.shared.close();
         let _ = stopped.await; // the thread drops the sender when it ends
     }
 }
 
-impl Drop for Hold {
+impl Drop for CommitterHandle {
     fn drop(&mut self) {
         self.shared.close();
     }
@@ -165,7 +165,7 @@ impl CommitterShared {
 }
 
 impl Queue {
-    fn refusal(&self) -> Option<Error> {
+    fn write_error(&self) -> Option<Error> {
         if self.closed {
             return Some(Error::unavailable("the server is stopping"));
         }
@@ -245,16 +245,16 @@ struct LastCommit {
 /// Writers that were just acknowledged are likely to send their next write soon. A commit costs about the same however
 /// many transactions share it, so the committer waits for them, but never longer than a commit takes; a single writer
 /// is not delayed.
-fn gather(shared: &CommitterShared, queue: &mut MutexGuard<'_, Queue>, last: &LastCommit) {
+fn commit_delay(shared: &CommitterShared, queue: &mut MutexGuard<'_, Queue>, last: &LastCommit) {
     let Some(ended) = last.ended.filter(|_| last.writers > 1) else { return };
-    let until = ended + last.took.min(GATHER_MAX);
-    queue.wanted = last.writers.min(GROUP_ENTRIES_MAX);
-    while queue.waiting.len() < queue.wanted && !queue.closed {
+    let until = ended + last.took.min(COMMIT_DELAY_MAX);
+    queue.awaited = last.writers.min(GROUP_ENTRIES_MAX);
+    while queue.waiting.len() < queue.awaited && !queue.closed {
         if shared.wake.wait_until(queue, until).timed_out() {
             break;
         }
     }
-    queue.wanted = 0;
+    queue.awaited = 0;
 }
 
 /// The next transactions to write together; `None` when there will be no more.
@@ -267,7 +267,7 @@ fn next_group(shared: &CommitterShared, sync_due: &mut Option<Instant>, last: &L
         }
         if !queue.waiting.is_empty() {
             if shared.policy == SyncPolicy::Synced {
-                gather(shared, &mut queue, last);
+                commit_delay(shared, &mut queue, last);
             }
             return Some(queue.take_group());
         }
@@ -307,13 +307,13 @@ fn acknowledge(entry: CommitEntry) {
 /// A batch whose guard does not hold ends here, too: a server that has lost its lease must stop writing.
 fn poison(shared: &CommitterShared, group: Vec<CommitEntry>, error: Error) {
     tracing::error!(%error, "a commit failed; the store accepts no more writes until it is restarted");
-    let behind = {
+    let queued = {
         let mut queue = shared.queue.lock();
-        let why = format!("an earlier write could not be made durable: {error}. Restart the server.");
-        queue.failed = Some(Error::unavailable(why));
+        let message = format!("an earlier write could not be made durable: {error}. Restart the server.");
+        queue.failed = Some(Error::unavailable(message));
         std::mem::take(&mut queue.waiting)
     };
-    for entry in group.into_iter().chain(behind) {
+    for entry in group.into_iter().chain(queued) {
         let _ = entry.done.send(Err(error.clone()));
     }
 }

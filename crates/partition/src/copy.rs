@@ -67,7 +67,7 @@ pub struct CopyFigures {
 impl CopyFigures {
     /// The figures before anything is copied.
     pub fn of(parents: &[Arc<Partition>]) -> CopyFigures {
-        let usage = || parents.iter().map(|parent| parent.usage());
+        let usage = || parents.iter().map(|parent| parent.shard_state());
         CopyFigures {
             items_total: usage().map(|usage| usage.items).sum(),
             item_bytes_total: usage().map(|usage| usage.item_bytes).sum(),
@@ -81,8 +81,8 @@ impl CopyFigures {
         // An item has a row in each of doc, feed, id and member. Part of its contents is in the index again.
         let terms = self.terms.checked_div(self.items).unwrap_or(4);
         let rows = self.items_total.saturating_mul(4 + terms);
-        let again = if terms > 0 { self.item_bytes_total / 2 } else { 0 };
-        let total = rows.saturating_mul(ROW_BYTES).saturating_add(self.item_bytes_total.saturating_add(again));
+        let index_bytes = if terms > 0 { self.item_bytes_total / 2 } else { 0 };
+        let total = rows.saturating_mul(ROW_BYTES).saturating_add(self.item_bytes_total.saturating_add(index_bytes));
         (self.bytes.saturating_mul(100) / total.max(1)).min(99)
     }
 }
@@ -118,19 +118,19 @@ impl Copy {
     }
 
     /// Copies the parents' current state. Returns the batch to be committed together with the job's progress.
-    pub async fn run(&mut self, watch: OnCopyProgress<'_>) -> Result<Batch> {
+    pub async fn run(&mut self, on_progress: OnCopyProgress<'_>) -> Result<Batch> {
         self.clear().await?;
         self.parents.iter().try_for_each(|parent| parent.begin_log(self.job))?;
         self.committer.commit(Batch::default()).await?;
         let snapshot = self.store.snapshot().await?;
-        self.stream(&snapshot, watch).await?;
+        self.stream(&snapshot, on_progress).await?;
         Ok(self.states_batch())
     }
 
     /// Copies one partition as of a snapshot into an unused shard, LSN included: the child begins with exactly the
     /// parent's state.
-    pub async fn duplicate(&mut self, snapshot: &AnySnapshot, watch: OnCopyProgress<'_>) -> Result<()> {
-        self.stream(snapshot, watch).await?;
+    pub async fn duplicate(&mut self, snapshot: &AnySnapshot, on_progress: OnCopyProgress<'_>) -> Result<()> {
+        self.stream(snapshot, on_progress).await?;
         let mut batch = Batch::new();
         for (parent, child) in self.parents.iter().zip(&self.children) {
             let row = snapshot.get_many(&[keyspace::state(parent.range.shard)]).await?.pop().flatten();
@@ -162,8 +162,8 @@ impl Copy {
 
     /// The states with which the children begin: their items, and the parents' LSN. The first write of a merged
     /// partition has a larger LSN than every write of its parents.
-    pub fn first_states(&self) -> Vec<ShardState> {
-        let parents: Vec<ShardState> = self.parents.iter().map(|parent| parent.usage()).collect();
+    pub fn initial_states(&self) -> Vec<ShardState> {
+        let parents: Vec<ShardState> = self.parents.iter().map(|parent| parent.shard_state()).collect();
         let newest = parents.iter().map(|parent| parent.lsn).max().unwrap_or(0);
         let lsn = if parents.len() > 1 { newest + 1 } else { newest };
         let merged_lsn = match parents.as_slice() {
@@ -172,7 +172,7 @@ impl Copy {
         };
         let versions_from = self.versions_from(&parents);
         let first = |(child, state): (&PartitionKeyRange, &ShardState)| {
-            let versions_from = versions_from.as_ref().map(|kept| kept.within(&child.keys));
+            let versions_from = versions_from.as_ref().map(|watermark| watermark.within(&child.keys));
             ShardState { lsn, versions_from, merged_lsn, ..state.clone() }
         };
         self.children.iter().zip(&self.states).map(first).collect()
@@ -185,10 +185,11 @@ impl Copy {
         if let [parent] = parents {
             return parent.versions_from.clone();
         }
-        let are_kept = self.schema.keeps_versions || parents.iter().any(|parent| parent.versions_from.is_some());
-        let kept = |parent: &ShardState| parent.versions_from.clone().unwrap_or(RetentionWatermark::at(parent.lsn));
+        let has_versions = self.schema.keeps_versions || parents.iter().any(|parent| parent.versions_from.is_some());
+        let watermark =
+            |parent: &ShardState| parent.versions_from.clone().unwrap_or(RetentionWatermark::at(parent.lsn));
         let keys = self.parents.iter().map(|parent| &parent.range.keys);
-        are_kept.then(|| RetentionWatermark::merged(keys.zip(parents.iter().map(kept))))
+        has_versions.then(|| RetentionWatermark::merged(keys.zip(parents.iter().map(watermark))))
     }
 
     pub fn figures(&self) -> CopyFigures {

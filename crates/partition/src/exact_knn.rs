@@ -20,38 +20,38 @@ pub struct VectorQuery<'w> {
 }
 
 /// With more vectors the caller scans the items, which needs no list in memory.
-const NEARS_MAX: usize = 4 << 20;
+const NEIGHBORS_MAX: usize = 4 << 20;
 
 impl PartitionSnapshot {
     /// The distances of all vectors; `None` if there are too many to hold in memory. For blocking threads.
-    pub async fn nearest_of_all(&self, wanted: VectorQuery<'_>) -> Result<Option<Vec<Neighbor>>> {
-        let (mut nears, mut vector) = (Vec::new(), Vec::with_capacity(wanted.rule.kind.dimensions));
+    pub async fn distances_of_all(&self, query: VectorQuery<'_>) -> Result<Option<Vec<Neighbor>>> {
+        let (mut neighbors, mut vector) = (Vec::new(), Vec::with_capacity(query.rule.kind.dimensions));
         let too_many = self
-            .visit_vectors(wanted.rule.id, &mut |docnum, bytes| {
-                nears.extend(wanted.near(docnum, bytes, &mut vector));
-                nears.len() <= NEARS_MAX
+            .visit_vectors(query.rule.id, &mut |docnum, bytes| {
+                neighbors.extend(query.neighbor(docnum, bytes, &mut vector));
+                neighbors.len() <= NEIGHBORS_MAX
             })
             .await?;
-        Ok((!too_many).then_some(nears))
+        Ok((!too_many).then_some(neighbors))
     }
 
     /// The distances of those of these items that have a vector.
-    pub async fn nearest_of(&self, wanted: VectorQuery<'_>, docnums: &[u64]) -> Result<Vec<Neighbor>> {
-        let (mut nears, mut vector) = (Vec::with_capacity(docnums.len()), Vec::new());
+    pub async fn distances_of(&self, query: VectorQuery<'_>, docnums: &[u64]) -> Result<Vec<Neighbor>> {
+        let (mut neighbors, mut vector) = (Vec::with_capacity(docnums.len()), Vec::new());
         let mut numbers = docnums.iter();
-        self.visit_vectors_of(wanted.rule.id, docnums, &mut |bytes| {
+        self.visit_vectors_of(query.rule.id, docnums, &mut |bytes| {
             if let (Some(docnum), Some(bytes)) = (numbers.next(), bytes) {
-                nears.extend(wanted.near(*docnum, bytes, &mut vector));
+                neighbors.extend(query.neighbor(*docnum, bytes, &mut vector));
             }
             true
         })
         .await?;
-        Ok(nears)
+        Ok(neighbors)
     }
 }
 
 impl VectorQuery<'_> {
-    fn near(&self, docnum: u64, bytes: &[u8], vector: &mut Vec<f32>) -> Option<Neighbor> {
+    fn neighbor(&self, docnum: u64, bytes: &[u8], vector: &mut Vec<f32>) -> Option<Neighbor> {
         let kind = self.rule.kind;
         let distance = element::decode(bytes, kind.data_type, kind.dimensions, vector)
             .then(|| distance::distance(self.function, vector, self.to))

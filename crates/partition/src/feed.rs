@@ -22,7 +22,7 @@ pub enum KeyScope {
 }
 
 impl KeyScope {
-    pub(crate) fn holds(&self, epk: &EffectiveKey) -> bool {
+    pub(crate) fn contains(&self, epk: &EffectiveKey) -> bool {
         match self {
             KeyScope::Keys(keys) => keys.contains(epk),
             KeyScope::Key(key) => key == epk,
@@ -58,26 +58,26 @@ const CHUNK_BYTES_MAX: usize = 4 << 20;
 
 impl Partition {
     /// The items after docnum `after`, in docnum order.
-    pub async fn page(&self, scope: &KeyScope, after: u64, quota: PageLimit, expiry: Expiry) -> Result<RecordPage> {
-        self.view().await?.page(scope, after, quota, expiry).await
+    pub async fn page(&self, scope: &KeyScope, after: u64, limit: PageLimit, expiry: Expiry) -> Result<RecordPage> {
+        self.snapshot().await?.page(scope, after, limit, expiry).await
     }
 }
 
 impl PartitionSnapshot {
     /// As `Partition::page`, in this snapshot.
-    pub async fn page(&self, scope: &KeyScope, after: u64, quota: PageLimit, expiry: Expiry) -> Result<RecordPage> {
-        let mut filling = ItemPageBuilder { page: RecordPage::default(), quota, bytes: 0, seen: 0 };
-        let mut source = ItemSource::of(self, scope, after, quota.items).await?;
+    pub async fn page(&self, scope: &KeyScope, after: u64, limit: PageLimit, expiry: Expiry) -> Result<RecordPage> {
+        let mut builder = ItemPageBuilder { page: RecordPage::default(), limit, bytes: 0, scanned: 0 };
+        let mut source = ItemSource::of(self, scope, after, limit.items).await?;
         loop {
-            let (records, more) = source.next(self, filling.limit()).await?;
+            let (records, more) = source.next(self, builder.chunk_limit()).await?;
             for record in records {
-                filling.seen += 1;
-                if scope.holds(&record.epk) && !self.is_gone(expiry, &record.view()) && !filling.take(record) {
-                    return Ok(filling.page);
+                builder.scanned += 1;
+                if scope.contains(&record.epk) && !self.is_dead(expiry, &record.view()) && !builder.try_push(record) {
+                    return Ok(builder.page);
                 }
             }
             if !more {
-                return Ok(filling.page);
+                return Ok(builder.page);
             }
         }
     }
@@ -144,18 +144,18 @@ fn listed_max(items: u64, page: usize) -> usize {
 
 struct ItemPageBuilder {
     page: RecordPage,
-    quota: PageLimit,
+    limit: PageLimit,
     bytes: usize,
     /// Items read, in the scope or not.
-    seen: usize,
+    scanned: usize,
 }
 
 impl ItemPageBuilder {
     /// Adds an item; if it does not fit, returns false and the next page starts with it.
-    fn take(&mut self, record: Record) -> bool {
+    fn try_push(&mut self, record: Record) -> bool {
         let size = record.body().len();
         let full =
-            self.page.records.len() >= self.quota.items || (self.bytes > 0 && self.bytes + size > self.quota.bytes);
+            self.page.records.len() >= self.limit.items || (self.bytes > 0 && self.bytes + size > self.limit.bytes);
         if full {
             self.page.next = last(&self.page.records);
             return false;
@@ -167,11 +167,11 @@ impl ItemPageBuilder {
 
     /// One item more than the page still needs, so that its end is seen without another read; scaled by the share of
     /// matching items so far.
-    fn limit(&self) -> Limit {
+    fn chunk_limit(&self) -> Limit {
         let taken = self.page.records.len();
-        let missing = self.quota.items.saturating_sub(taken).saturating_add(1);
-        let rate = (self.seen / taken.max(1)).max(1);
-        let bytes = self.quota.bytes.saturating_sub(self.bytes).saturating_mul(rate);
+        let missing = self.limit.items.saturating_sub(taken).saturating_add(1);
+        let rate = (self.scanned / taken.max(1)).max(1);
+        let bytes = self.limit.bytes.saturating_sub(self.bytes).saturating_mul(rate);
         Limit { rows: missing.saturating_mul(rate).min(CHUNK_ROWS_MAX), bytes: bytes.min(CHUNK_BYTES_MAX) }
     }
 }

@@ -34,7 +34,7 @@ use window::{Rolled, Window};
 const CENTI: f64 = 100.0;
 /// Reserved when a request is admitted, and replaced by its charge when it settles. No request costs less, so
 /// concurrent point reads cannot overdraw the balance together.
-const HOLD_CENTI: u64 = 100;
+const RESERVED_CENTI: u64 = 100;
 
 /// Which requests are throttled first when the budget is short.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub struct Throttled {
     pub share_ru: f64,
     /// Used in this second, including debt from before.
     pub used_ru: f64,
-    pub over: ExceededLimit,
+    pub exceeded: ExceededLimit,
 }
 
 /// The reservation of an admitted request, to be settled or cancelled.
@@ -82,7 +82,7 @@ pub struct Admission {
 
 #[derive(Debug, Default)]
 pub struct Governor {
-    hot: HotPartition,
+    hot: HotCounters,
     buckets: Buckets,
     usage: Usage,
     /// The shared budget of containers that share a database's throughput.
@@ -92,14 +92,14 @@ pub struct Governor {
 /// The fields that every request touches, in one cache line.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-struct HotPartition {
+struct HotCounters {
     window: AtomicU64,
     share_centi: AtomicU64,
-    bank: BurstCredits,
+    burst_credits: BurstCredits,
     /// What low priority used of the window.
-    low: AtomicU64,
+    low_priority: AtomicU64,
     /// Demand of high priority in the previous second.
-    need_centi: AtomicU64,
+    high_demand_centi: AtomicU64,
     /// High priority was throttled in this second.
     starved: AtomicBool,
     enforced: AtomicBool,
@@ -119,110 +119,110 @@ impl Governor {
     }
 
     /// A new configuration applies from the next request on; the balance stays as it is.
-    pub fn set(&self, terms: &GovernorConfig, pool: Option<Arc<Governor>>) {
-        self.hot.share_centi.store(to_centi(terms.share_ru).max(1), Ordering::Relaxed);
-        self.hot.enforced.store(terms.enforced, Ordering::Relaxed);
-        self.hot.bank.open(terms.burst);
-        self.buckets.set(terms.caps);
+    pub fn set(&self, config: &GovernorConfig, pool: Option<Arc<Governor>>) {
+        self.hot.share_centi.store(to_centi(config.share_ru).max(1), Ordering::Relaxed);
+        self.hot.enforced.store(config.enforced, Ordering::Relaxed);
+        self.hot.burst_credits.set_enabled(config.burst);
+        self.buckets.set(config.caps);
         self.pool.store(pool);
     }
 
     pub fn admit(&self, now_ms: u64, class: RequestClass) -> Result<Admission, Throttled> {
-        let taken = self.take_with_pool(now_ms, class);
-        if taken.is_err() {
-            self.usage.refused(now_ms);
+        let reserved = self.reserve_with_pool(now_ms, class);
+        if reserved.is_err() {
+            self.usage.throttled(now_ms);
         }
-        taken.map(|()| Admission { class })
+        reserved.map(|()| Admission { class })
     }
 
-    fn take_with_pool(&self, now_ms: u64, class: RequestClass) -> Result<(), Throttled> {
+    fn reserve_with_pool(&self, now_ms: u64, class: RequestClass) -> Result<(), Throttled> {
         let pool = self.pool.load();
-        let Some(pool) = pool.as_deref() else { return self.take(now_ms, class) };
-        pool.take(now_ms, class)?;
-        self.take(now_ms, class).inspect_err(|_| pool.give(now_ms, class, 0))
+        let Some(pool) = pool.as_deref() else { return self.reserve(now_ms, class) };
+        pool.reserve(now_ms, class)?;
+        self.reserve(now_ms, class).inspect_err(|_| pool.charge(now_ms, class, 0))
     }
 
     /// Replaces the reservation of an admitted request by its real charge.
     pub fn settle(&self, now_ms: u64, admission: Admission, charge_ru: f64, key: Option<&[u8]>) {
         let centi = to_centi(charge_ru);
         if let Some(pool) = self.pool.load().as_deref() {
-            pool.give(now_ms, admission.class, centi);
+            pool.charge(now_ms, admission.class, centi);
         }
-        self.give(now_ms, admission.class, centi);
+        self.charge(now_ms, admission.class, centi);
         self.usage.served(now_ms, centi, self.hot.share_centi.load(Ordering::Relaxed), key);
     }
 
     /// Releases the reservation: the request did nothing, because another partition throttled it.
     pub fn cancel(&self, now_ms: u64, admission: Admission) {
         if let Some(pool) = self.pool.load().as_deref() {
-            pool.give(now_ms, admission.class, 0);
+            pool.charge(now_ms, admission.class, 0);
         }
-        self.give(now_ms, admission.class, 0);
+        self.charge(now_ms, admission.class, 0);
     }
 
-    fn take(&self, now_ms: u64, class: RequestClass) -> Result<(), Throttled> {
+    fn reserve(&self, now_ms: u64, class: RequestClass) -> Result<(), Throttled> {
         let enforced = self.is_enforced();
         let share = self.hot.share_centi.load(Ordering::Relaxed).max(1);
         let bucket = class.bucket.or(self.buckets.default_bucket());
         if let Some(bucket) = bucket
-            && let Err((cap, used)) = self.buckets.take(bucket, now_ms, share, HOLD_CENTI)
+            && let Err((cap, used)) = self.buckets.reserve(bucket, now_ms, share, RESERVED_CENTI)
             && enforced
         {
-            return Err(refusal(now_ms, cap, used, ExceededLimit::Bucket));
+            return Err(throttled(now_ms, cap, used, ExceededLimit::Bucket));
         }
         let mut word = self.hot.window.load(Ordering::Relaxed);
         loop {
-            let rolled = Window::unpack(word).roll(now_ms, share, self.hot.bank.may_pay(share));
+            let rolled = Window::unpack(word).roll(now_ms, share, self.hot.burst_credits.available(share));
             let used = rolled.window.used_centi;
-            if enforced && !self.has_room(&rolled, share, class.priority) {
-                bucket.iter().for_each(|bucket| self.buckets.give(*bucket, now_ms, share, 0, HOLD_CENTI));
+            if enforced && !self.has_budget(&rolled, share, class.priority) {
+                bucket.iter().for_each(|bucket| self.buckets.charge(*bucket, now_ms, share, 0, RESERVED_CENTI));
                 // Records a clock that was set back even while all requests are throttled.
                 let _ = self.advance(word, rolled, rolled.window);
-                return Err(self.refuse(now_ms, share, used, class));
+                return Err(self.throttle(now_ms, share, used, class));
             }
-            match self.advance(word, rolled, rolled.window.add(HOLD_CENTI)) {
+            match self.advance(word, rolled, rolled.window.add(RESERVED_CENTI)) {
                 Ok(()) => break,
                 Err(newer) => word = newer,
             }
         }
         if class.priority == Priority::Low {
-            self.count_low(now_ms, HOLD_CENTI, 0);
+            self.count_low(now_ms, RESERVED_CENTI, 0);
         }
         Ok(())
     }
 
     /// Replaces the reservation by the charge.
-    fn give(&self, now_ms: u64, class: RequestClass, centi: u64) {
+    fn charge(&self, now_ms: u64, class: RequestClass, centi: u64) {
         let share = self.hot.share_centi.load(Ordering::Relaxed).max(1);
         let mut word = self.hot.window.load(Ordering::Relaxed);
         loop {
-            let rolled = Window::unpack(word).roll(now_ms, share, self.hot.bank.may_pay(share));
-            let settled = rolled.window.add(centi).sub(HOLD_CENTI);
+            let rolled = Window::unpack(word).roll(now_ms, share, self.hot.burst_credits.available(share));
+            let settled = rolled.window.add(centi).sub(RESERVED_CENTI);
             match self.advance(word, rolled, settled) {
                 Ok(()) => break,
                 Err(newer) => word = newer,
             }
         }
         if let Some(bucket) = class.bucket.or(self.buckets.default_bucket()) {
-            self.buckets.give(bucket, now_ms, share, centi, HOLD_CENTI);
+            self.buckets.charge(bucket, now_ms, share, centi, RESERVED_CENTI);
         }
         if class.priority == Priority::Low {
-            self.count_low(now_ms, centi, HOLD_CENTI);
+            self.count_low(now_ms, centi, RESERVED_CENTI);
         }
     }
 
     /// Low priority may use what high priority did not demand in the previous second.
-    fn has_room(&self, rolled: &Rolled, share: u64, priority: Priority) -> bool {
+    fn has_budget(&self, rolled: &Rolled, share: u64, priority: Priority) -> bool {
         let used = rolled.window.used_centi;
-        let allowed = share.saturating_add(self.hot.bank.may_pay(share));
+        let allowed = share.saturating_add(self.hot.burst_credits.available(share));
         match priority {
             Priority::High => used < allowed,
             Priority::Low => {
-                let low = Window::unpack(self.hot.low.load(Ordering::Relaxed));
+                let low = Window::unpack(self.hot.low_priority.load(Ordering::Relaxed));
                 let low_used = if low.second == rolled.window.second { low.used_centi } else { 0 };
                 let need = match rolled.passed {
-                    0 => self.hot.need_centi.load(Ordering::Relaxed),
-                    _ => self.wanted(rolled, share),
+                    0 => self.hot.high_demand_centi.load(Ordering::Relaxed),
+                    _ => self.high_demand(rolled, share),
                 };
                 low_used.saturating_add(need.max(used.saturating_sub(low_used))) < allowed
             }
@@ -230,8 +230,8 @@ impl Governor {
     }
 
     /// Demand of high priority in the second that ended.
-    fn wanted(&self, rolled: &Rolled, share: u64) -> u64 {
-        let low = Window::unpack(self.hot.low.load(Ordering::Relaxed));
+    fn high_demand(&self, rolled: &Rolled, share: u64) -> u64 {
+        let low = Window::unpack(self.hot.low_priority.load(Ordering::Relaxed));
         match (self.hot.starved.load(Ordering::Relaxed), rolled.passed) {
             (true, 1) => share,
             (false, 1) if low.second == rolled.ended.second => rolled.ended.used_centi.saturating_sub(low.used_centi),
@@ -247,32 +247,32 @@ impl Governor {
         self.hot.window.compare_exchange_weak(seen, word, Ordering::Relaxed, Ordering::Relaxed)?;
         if rolled.passed > 0 {
             let share = self.hot.share_centi.load(Ordering::Relaxed).max(1);
-            self.hot.need_centi.store(self.wanted(&rolled, share), Ordering::Relaxed);
+            self.hot.high_demand_centi.store(self.high_demand(&rolled, share), Ordering::Relaxed);
             self.hot.starved.store(false, Ordering::Relaxed);
-            self.hot.bank.close_second(rolled.paid_centi, rolled.saved_centi, share);
+            self.hot.burst_credits.end_second(rolled.paid_centi, rolled.saved_centi, share);
         }
         Ok(())
     }
 
-    fn refuse(&self, now_ms: u64, share: u64, used: u64, class: RequestClass) -> Throttled {
+    fn throttle(&self, now_ms: u64, share: u64, used: u64, class: RequestClass) -> Throttled {
         if class.priority == Priority::High {
             self.hot.starved.store(true, Ordering::Relaxed);
         }
-        refusal(now_ms, share, used, ExceededLimit::Share)
+        throttled(now_ms, share, used, ExceededLimit::Share)
     }
 
     fn count_low(&self, now_ms: u64, add: u64, sub: u64) {
         // No debt is carried here: what low priority overdraws is debt of the whole window.
         let fresh = |word| Some(Window::unpack(word).fresh(now_ms).add(add).sub(sub).pack());
-        let _ = self.hot.low.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fresh);
+        let _ = self.hot.low_priority.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fresh);
     }
 }
 
 /// With the time until the debt is repaid and the balance is positive.
-fn refusal(now_ms: u64, share: u64, used: u64, over: ExceededLimit) -> Throttled {
+fn throttled(now_ms: u64, share: u64, used: u64, exceeded: ExceededLimit) -> Throttled {
     let seconds = (used / share).max(1);
     let retry_after_ms = seconds.saturating_mul(1000).saturating_sub(now_ms % 1000);
-    Throttled { retry_after_ms, share_ru: to_ru(share), used_ru: to_ru(used), over }
+    Throttled { retry_after_ms, share_ru: to_ru(share), used_ru: to_ru(used), exceeded }
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded on both sides first")]

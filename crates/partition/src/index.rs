@@ -88,10 +88,10 @@ pub fn unindexed() -> Vec<IndexTerm> {
 
 /// Whether the term is charged. Terms that the service itself adds are free.
 pub fn is_priced(term: &IndexTerm) -> bool {
-    term.path != UNINDEXED && term.path != path::ts()
+    term.path != UNINDEXED && term.path != path::ts_path()
 }
 
-pub fn priced(terms: &[IndexTerm]) -> usize {
+pub fn count_priced(terms: &[IndexTerm]) -> usize {
     terms.iter().filter(|term| is_priced(term)).count()
 }
 

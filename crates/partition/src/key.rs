@@ -80,11 +80,11 @@ pub struct KeyStats {
 }
 
 impl KeyStats {
-    pub fn encode(&self, components: &LogicalKey) -> Bytes {
-        let mut out = Vec::with_capacity(16 + components.components.len());
+    pub fn encode(&self, key: &LogicalKey) -> Bytes {
+        let mut out = Vec::with_capacity(16 + key.components.len());
         out.extend_from_slice(&self.items.to_be_bytes());
         out.extend_from_slice(&self.bytes.to_be_bytes());
-        out.extend_from_slice(&components.components);
+        out.extend_from_slice(&key.components);
         Bytes::from(out)
     }
 

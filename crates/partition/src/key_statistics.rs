@@ -11,22 +11,22 @@ use pleiad_storage::{Direction, Limit, Snapshot, Store, keyspace};
 
 use crate::Partition;
 use crate::key::{ItemKey, KeyStats, LargeKey};
-use crate::usage::KEYS_TOLD;
+use crate::usage::KEYS_REPORTED;
 
-const ROWS: usize = 4096;
+const SCAN_ROWS: usize = 4096;
 /// Nearly full keys that are held until they are taken; further ones are dropped.
 const NEARLY_FULL_MAX: usize = 64;
 
 /// What can be reported without a scan.
 #[derive(Debug, Default)]
-pub struct KnownKeys {
+pub struct LargeKeyCache {
     largest: Mutex<Vec<LargeKey>>,
     /// Keys that exceeded seven tenths of the cap since they were last taken.
     nearly_full: Mutex<Vec<LargeKey>>,
-    looked_at_lsn: AtomicU64,
+    scanned_lsn: AtomicU64,
 }
 
-impl KnownKeys {
+impl LargeKeyCache {
     pub fn largest(&self) -> Vec<LargeKey> {
         self.largest.lock().clone()
     }
@@ -37,9 +37,9 @@ impl KnownKeys {
     }
 
     /// A write changes the size of a key from `before` to `after`.
-    pub(crate) fn grows(&self, key: &ItemKey, before: u64, after: &KeyStats, bytes_max: u64) {
-        let line = bytes_max / 10 * 7;
-        if before > line || after.bytes <= line {
+    pub(crate) fn record_growth(&self, key: &ItemKey, before: u64, after: &KeyStats, bytes_max: u64) {
+        let threshold = bytes_max / 10 * 7;
+        if before > threshold || after.bytes <= threshold {
             return;
         }
         let mut keys = self.nearly_full.lock();
@@ -78,7 +78,7 @@ impl Partition {
         let (mut from, to) = keyspace::range(self.range.shard, keyspace::Tag::Key);
         let mut found = KeyStatistics::default();
         loop {
-            let rows = snapshot.scan(&from, &to, Direction::Forward, Limit::rows(ROWS)).await?;
+            let rows = snapshot.scan(&from, &to, Direction::Forward, Limit::rows(SCAN_ROWS)).await?;
             rows.pairs.iter().try_for_each(|(_, row)| found.add(row, top))?;
             match rows.pairs.last() {
                 Some((last, _)) if rows.more => from = keyspace::after(last),
@@ -93,10 +93,10 @@ impl Partition {
     }
 
     /// Refreshes the largest of `keys` if something was written since the last scan.
-    pub async fn look_at_keys(&self) -> Result<()> {
+    pub async fn refresh_key_statistics(&self) -> Result<()> {
         let lsn = self.lsn();
-        if self.keys.looked_at_lsn.swap(lsn, Ordering::Relaxed) != lsn {
-            *self.keys.largest.lock() = self.key_statistics(KEYS_TOLD).await?.largest;
+        if self.keys.scanned_lsn.swap(lsn, Ordering::Relaxed) != lsn {
+            *self.keys.largest.lock() = self.key_statistics(KEYS_REPORTED).await?.largest;
         }
         Ok(())
     }

@@ -33,12 +33,12 @@ impl KeyTombstones {
     pub async fn load(store: &AnyStore, shard: u64) -> Result<KeyTombstones> {
         let (from, to) = keyspace::range(shard, keyspace::Tag::KeyTombstone);
         let rows = store.snapshot().await?.scan(&from, &to, Direction::Forward, Limit::NONE).await?;
-        let mark = |(row, value): &(Bytes, Bytes)| {
+        let decode = |(row, value): &(Bytes, Bytes)| {
             let lsn = value[..].try_into().map_err(|_| Error::corrupt("the LSN of an erased key"))?;
             let epk = EffectiveKey::from_bytes(&keyspace::decode_key_tombstone(row)?);
             Ok(KeyTombstone { epk, lsn: u64::from_be_bytes(lsn) })
         };
-        rows.pairs.iter().map(mark).collect::<Result<_>>().map(KeyTombstones)
+        rows.pairs.iter().map(decode).collect::<Result<_>>().map(KeyTombstones)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -52,8 +52,9 @@ impl KeyTombstones {
     /// Whether an item is deleted for a reader at this LSN.
     pub fn covers(&self, record: &RecordView<'_>, seen: u64) -> bool {
         // A version without an LSN belongs to an open transaction.
-        let covers =
-            |mark: &KeyTombstone| mark.lsn <= seen && record.lsn <= mark.lsn && mark.epk.as_bytes() == record.epk;
+        let covers = |tombstone: &KeyTombstone| {
+            tombstone.lsn <= seen && record.lsn <= tombstone.lsn && tombstone.epk.as_bytes() == record.epk
+        };
         record.lsn > 0 && self.0.iter().any(covers)
     }
 }
@@ -62,42 +63,48 @@ impl KeyTombstones {
 #[derive(Debug, Default)]
 pub(crate) struct TombstoneCell {
     any: AtomicBool,
-    erased: RwLock<Arc<KeyTombstones>>,
+    tombstones: RwLock<Arc<KeyTombstones>>,
 }
 
 impl TombstoneCell {
-    pub fn new(erased: KeyTombstones) -> TombstoneCell {
-        TombstoneCell { any: AtomicBool::new(!erased.is_empty()), erased: RwLock::new(Arc::new(erased)) }
+    pub fn new(tombstones: KeyTombstones) -> TombstoneCell {
+        TombstoneCell { any: AtomicBool::new(!tombstones.is_empty()), tombstones: RwLock::new(Arc::new(tombstones)) }
     }
 
     pub fn get(&self) -> Arc<KeyTombstones> {
-        self.erased.read().clone()
+        self.tombstones.read().clone()
     }
 
     pub fn cover(&self, record: &RecordView<'_>, seen: u64) -> bool {
-        self.any.load(Ordering::Acquire) && self.erased.read().covers(record, seen)
+        self.any.load(Ordering::Acquire) && self.tombstones.read().covers(record, seen)
     }
 
     /// A newer tombstone of a key replaces the older one.
-    pub fn add(&self, mark: KeyTombstone) {
-        let mut erased = self.erased.write();
-        let mut marks: Vec<KeyTombstone> = erased.0.iter().filter(|other| other.epk != mark.epk).cloned().collect();
-        marks.push(mark);
-        *erased = Arc::new(KeyTombstones(marks));
+    pub fn add(&self, tombstone: KeyTombstone) {
+        let mut current = self.tombstones.write();
+        let mut tombstones: Vec<KeyTombstone> =
+            current.0.iter().filter(|other| other.epk != tombstone.epk).cloned().collect();
+        tombstones.push(tombstone);
+        *current = Arc::new(KeyTombstones(tombstones));
         self.any.store(true, Ordering::Release);
     }
 
     pub fn add_all(&self, others: &KeyTombstones, within: &EpkRange) {
-        others.0.iter().filter(|mark| within.contains(&mark.epk)).cloned().for_each(|mark| self.add(mark));
+        others
+            .0
+            .iter()
+            .filter(|tombstone| within.contains(&tombstone.epk))
+            .cloned()
+            .for_each(|tombstone| self.add(tombstone));
     }
 
     /// Returns whether it was present: a newer one may have replaced it.
-    pub fn remove(&self, mark: &KeyTombstone) -> bool {
-        let mut erased = self.erased.write();
-        let was_there = erased.0.contains(mark);
-        let marks: Vec<KeyTombstone> = erased.0.iter().filter(|other| *other != mark).cloned().collect();
-        self.any.store(!marks.is_empty(), Ordering::Release);
-        *erased = Arc::new(KeyTombstones(marks));
+    pub fn remove(&self, tombstone: &KeyTombstone) -> bool {
+        let mut current = self.tombstones.write();
+        let was_there = current.0.contains(tombstone);
+        let tombstones: Vec<KeyTombstone> = current.0.iter().filter(|other| *other != tombstone).cloned().collect();
+        self.any.store(!tombstones.is_empty(), Ordering::Release);
+        *current = Arc::new(KeyTombstones(tombstones));
         was_there
     }
 }

@@ -33,13 +33,13 @@ use crate::snapshot::PartitionSnapshot;
 /// Cached paths per partition; the least recently used one is evicted first.
 const PATHS_MAX: usize = 32;
 /// Remembered LSNs at which the candidates were complete.
-const MOMENTS_MAX: usize = 64;
+const COMPLETE_LSNS_MAX: usize = 64;
 /// Catching up over more changes would block.
-const AT_HAND_CHANGES_MAX: u64 = 64;
+const INLINE_CHANGES_MAX: u64 = 64;
 /// In a small partition, this many candidates are added before it is scanned again.
-const ADDED_MIN: u64 = 1_000;
+const ADDED_BEFORE_RESCAN_MIN: u64 = 1_000;
 /// Items per read while catching up.
-const LOOKED_AT: usize = 256;
+const CHECK_CHUNK: usize = 256;
 
 /// Whether an item has no value at the path; fails when the query's time is up.
 pub type IsMissing<'l> = &'l mut (dyn FnMut(RecordView<'_>) -> Result<bool> + Send);
@@ -51,9 +51,9 @@ pub struct MissingValues(Mutex<Vec<(Vec<PathStep>, Arc<PathCandidates>)>>);
 /// The candidates of one path under one schema, which decides the computed properties.
 struct PathCandidates {
     schema_version: u64,
-    known: RwLock<CandidateState>,
+    state: RwLock<CandidateState>,
     /// Held by the one query that catches up; the others wait for its result.
-    turn: tokio::sync::Mutex<()>,
+    catch_up_lock: tokio::sync::Mutex<()>,
 }
 
 struct CandidateState {
@@ -63,7 +63,7 @@ struct CandidateState {
     /// Changes of these items are included up to this LSN.
     lsn: u64,
     /// LSNs at which the candidates were complete, ascending.
-    moments: Vec<u64>,
+    complete_lsns: Vec<u64>,
     /// Candidates added from the feed since the full scan.
     added: u64,
 }
@@ -78,8 +78,8 @@ pub struct Candidates {
 impl Candidates {
     /// The first `count` candidates in a docnum range, ascending; or the last, descending.
     pub fn next(&self, from: u64, upto: u64, backward: bool, count: usize) -> Vec<u64> {
-        let known = self.path.known.read();
-        let all = known.docnums.within(from..=upto);
+        let state = self.path.state.read();
+        let all = state.docnums.within(from..=upto);
         let mut found: Vec<u64> = if backward { all.rev().take(count).collect() } else { all.take(count).collect() };
         found.extend(self.changed.iter().filter(|docnum| (from..=upto).contains(docnum)));
         match backward {
@@ -94,19 +94,20 @@ impl Candidates {
 
 impl MissingValues {
     /// The cached candidates of a path, or an empty entry that replaces outdated ones. Readers of those keep them.
-    fn of(&self, steps: &[PathStep], schema: &Schema, view: &PartitionSnapshot) -> Arc<PathCandidates> {
+    fn get_or_insert(&self, steps: &[PathStep], schema: &Schema, view: &PartitionSnapshot) -> Arc<PathCandidates> {
         let mut paths = self.0.lock();
-        let held = paths.iter().position(|(path, _)| path == steps).map(|at| paths.remove(at));
-        let is_good = |(_, held): &(_, Arc<PathCandidates>)| {
-            held.schema_version == schema.version && held.known.read().added <= view.items().max(ADDED_MIN)
+        let cached = paths.iter().position(|(path, _)| path == steps).map(|at| paths.remove(at));
+        let is_valid = |(_, cached): &(_, Arc<PathCandidates>)| {
+            cached.schema_version == schema.version
+                && cached.state.read().added <= view.items().max(ADDED_BEFORE_RESCAN_MIN)
         };
-        let latest =
-            held.filter(is_good).unwrap_or_else(|| (steps.to_vec(), Arc::new(PathCandidates::new(schema.version))));
-        let path = latest.1.clone();
+        let entry =
+            cached.filter(is_valid).unwrap_or_else(|| (steps.to_vec(), Arc::new(PathCandidates::new(schema.version))));
+        let path = entry.1.clone();
         if paths.len() == PATHS_MAX {
             paths.remove(0);
         }
-        paths.push(latest);
+        paths.push(entry);
         path
     }
 }
@@ -114,95 +115,96 @@ impl MissingValues {
 impl Partition {
     /// The items of a snapshot that may have no value at a path. `None` if the snapshot is older than the first
     /// complete scan: retry with a newer one.
-    pub async fn lacking(
+    pub async fn missing_candidates(
         &self,
         view: &PartitionSnapshot,
         schema: &Schema,
         path: &[PathStep],
-        lacks: IsMissing<'_>,
+        is_missing: IsMissing<'_>,
     ) -> Result<Option<Candidates>> {
-        let path = self.lacking.of(path, schema, view);
-        let changed = path.changed(view, lacks).await?;
+        let path = self.missing_values.get_or_insert(path, schema, view);
+        let changed = path.catch_up(view, is_missing).await?;
         Ok(changed.map(|changed| Candidates { path, changed }))
     }
 }
 
 impl PathCandidates {
     fn new(schema_version: u64) -> PathCandidates {
-        let (docnums, moments) = Default::default();
-        let known = CandidateState { docnums, scanned: Some(0), lsn: 0, moments, added: 0 };
-        PathCandidates { schema_version, known: RwLock::new(known), turn: tokio::sync::Mutex::default() }
+        let (docnums, complete_lsns) = Default::default();
+        let state = CandidateState { docnums, scanned: Some(0), lsn: 0, complete_lsns, added: 0 };
+        PathCandidates { schema_version, state: RwLock::new(state), catch_up_lock: tokio::sync::Mutex::default() }
     }
 
     /// Brings the candidates up to the snapshot's LSN. If they are already past it, returns the items that changed
     /// between the last earlier LSN with complete candidates and the snapshot's; `None` if there is no such LSN.
-    async fn changed(&self, view: &PartitionSnapshot, lacks: IsMissing<'_>) -> Result<Option<Vec<u64>>> {
-        if self.known.read().is_whole_at(view.lsn()) {
+    async fn catch_up(&self, view: &PartitionSnapshot, is_missing: IsMissing<'_>) -> Result<Option<Vec<u64>>> {
+        if self.state.read().is_complete_at(view.lsn()) {
             return Ok(Some(Vec::new()));
         }
-        let _turn = self.turn.lock().await;
-        let (lsn, is_whole, moment) = {
-            let known = self.known.read();
-            let moment = known.moments.iter().rev().find(|moment| **moment <= view.lsn()).copied();
-            (known.lsn, known.scanned.is_none(), moment)
+        let _turn = self.catch_up_lock.lock().await;
+        let (lsn, is_complete, complete_lsn) = {
+            let state = self.state.read();
+            let complete_lsn =
+                state.complete_lsns.iter().rev().find(|complete_lsn| **complete_lsn <= view.lsn()).copied();
+            (state.lsn, state.scanned.is_none(), complete_lsn)
         };
-        if !is_whole || view.lsn().abs_diff(lsn) > AT_HAND_CHANGES_MAX {
+        if !is_complete || view.lsn().abs_diff(lsn) > INLINE_CHANGES_MAX {
             not_at_hand()?;
         }
         if view.lsn() < lsn {
-            let Some(moment) = moment else { return Ok(None) };
-            return view.changed_behind(moment, usize::MAX).await;
+            let Some(complete_lsn) = complete_lsn else { return Ok(None) };
+            return view.changed_after(complete_lsn, usize::MAX).await;
         }
-        self.follow(view, lacks).await?;
-        self.scan(view, lacks).await?;
+        self.apply_changes(view, is_missing).await?;
+        self.scan(view, is_missing).await?;
         Ok(Some(Vec::new()))
     }
 
     /// Adds the items without a value among those that changed since the last catch-up.
-    async fn follow(&self, view: &PartitionSnapshot, lacks: IsMissing<'_>) -> Result<()> {
+    async fn apply_changes(&self, view: &PartitionSnapshot, is_missing: IsMissing<'_>) -> Result<()> {
         let lsn = {
-            let mut known = self.known.write();
-            if known.scanned == Some(0) {
-                known.lsn = view.lsn();
+            let mut state = self.state.write();
+            if state.scanned == Some(0) {
+                state.lsn = view.lsn();
             }
-            known.lsn
+            state.lsn
         };
         if lsn == view.lsn() {
             return Ok(());
         }
-        let changed = view.changed_behind(lsn, usize::MAX).await?.unwrap_or_default();
-        let mut look = MissingScan::new(lacks);
-        for docnums in changed.chunks(LOOKED_AT) {
-            if view.visit_many(docnums, &mut |record| look.at(record)).await? {
+        let changed = view.changed_after(lsn, usize::MAX).await?.unwrap_or_default();
+        let mut scan = MissingScan::new(is_missing);
+        for docnums in changed.chunks(CHECK_CHUNK) {
+            if view.visit_many(docnums, &mut |record| scan.check(record)).await? {
                 break;
             }
         }
-        let found = look.done()?;
-        let mut known = self.known.write();
-        known.added += found.len() as u64;
-        found.into_iter().for_each(|docnum| known.docnums.insert(docnum));
-        known.caught_up(view.lsn());
+        let found = scan.finish()?;
+        let mut state = self.state.write();
+        state.added += found.len() as u64;
+        found.into_iter().for_each(|docnum| state.docnums.insert(docnum));
+        state.set_lsn(view.lsn());
         Ok(())
     }
 
     /// Scans the items that were not scanned yet. A scan that fails leaves its progress to the next one.
-    async fn scan(&self, view: &PartitionSnapshot, lacks: IsMissing<'_>) -> Result<()> {
-        let Some(after) = self.known.read().scanned else { return Ok(()) };
-        let mut look = MissingScan::new(lacks);
-        let read = view.visit(after, u64::MAX, &mut |record| look.at(record.map(Some))).await;
-        let (upto, found) = (look.upto.max(after), std::mem::take(&mut look.found));
-        let done = read.and_then(|_| look.done());
-        let mut known = self.known.write();
-        found.into_iter().for_each(|docnum| known.docnums.insert(docnum));
-        known.scanned = done.is_err().then_some(upto);
-        known.caught_up(view.lsn());
-        done.map(drop)
+    async fn scan(&self, view: &PartitionSnapshot, is_missing: IsMissing<'_>) -> Result<()> {
+        let Some(after) = self.state.read().scanned else { return Ok(()) };
+        let mut scan = MissingScan::new(is_missing);
+        let read = view.visit(after, u64::MAX, &mut |record| scan.check(record.map(Some))).await;
+        let (upto, found) = (scan.upto.max(after), std::mem::take(&mut scan.found));
+        let outcome = read.and_then(|_| scan.finish());
+        let mut state = self.state.write();
+        found.into_iter().for_each(|docnum| state.docnums.insert(docnum));
+        state.scanned = outcome.is_err().then_some(upto);
+        state.set_lsn(view.lsn());
+        outcome.map(drop)
     }
 }
 
 /// Checks items one after the other until it fails.
 struct MissingScan<'l> {
-    lacks: IsMissing<'l>,
+    is_missing: IsMissing<'l>,
     found: Vec<u64>,
     /// The docnum of the last item that was checked.
     upto: u64,
@@ -210,44 +212,44 @@ struct MissingScan<'l> {
 }
 
 impl<'l> MissingScan<'l> {
-    fn new(lacks: IsMissing<'l>) -> MissingScan<'l> {
-        MissingScan { lacks, found: Vec::new(), upto: 0, failed: None }
+    fn new(is_missing: IsMissing<'l>) -> MissingScan<'l> {
+        MissingScan { is_missing, found: Vec::new(), upto: 0, failed: None }
     }
 
-    fn at(&mut self, record: Result<Option<RecordView<'_>>>) -> bool {
-        self.failed = record.and_then(|record| record.map_or(Ok(()), |record| self.one(record))).err();
+    fn check(&mut self, record: Result<Option<RecordView<'_>>>) -> bool {
+        self.failed = record.and_then(|record| record.map_or(Ok(()), |record| self.check_record(record))).err();
         self.failed.is_none()
     }
 
-    fn one(&mut self, record: RecordView<'_>) -> Result<()> {
-        if (self.lacks)(record)? {
+    fn check_record(&mut self, record: RecordView<'_>) -> Result<()> {
+        if (self.is_missing)(record)? {
             self.found.push(record.docnum);
         }
         self.upto = record.docnum;
         Ok(())
     }
 
-    fn done(self) -> Result<Vec<u64>> {
+    fn finish(self) -> Result<Vec<u64>> {
         self.failed.map_or(Ok(self.found), Err)
     }
 }
 
 impl CandidateState {
-    fn is_whole_at(&self, lsn: u64) -> bool {
+    fn is_complete_at(&self, lsn: u64) -> bool {
         self.scanned.is_none() && self.lsn == lsn
     }
 
-    fn caught_up(&mut self, lsn: u64) {
+    fn set_lsn(&mut self, lsn: u64) {
         self.lsn = lsn;
-        if self.scanned.is_none() && self.moments.last() != Some(&lsn) {
-            self.moments.push(lsn);
+        if self.scanned.is_none() && self.complete_lsns.last() != Some(&lsn) {
+            self.complete_lsns.push(lsn);
         }
         // A snapshot can continue from any earlier LSN in the list: keep the first, and thin out the older half.
-        if self.moments.len() > MOMENTS_MAX {
+        if self.complete_lsns.len() > COMPLETE_LSNS_MAX {
             let mut at = 0;
-            self.moments.retain(|_| {
+            self.complete_lsns.retain(|_| {
                 at += 1;
-                at > MOMENTS_MAX / 2 || at % 2 == 1
+                at > COMPLETE_LSNS_MAX / 2 || at % 2 == 1
             });
         }
     }

@@ -28,7 +28,7 @@ use pleiad_storage::{AnyStore, Batch, Store, keyspace};
 use crate::commit::Committer;
 use crate::governor::Governor;
 use crate::key::{ItemKey, KeyStats};
-use crate::key_statistics::KnownKeys;
+use crate::key_statistics::LargeKeyCache;
 use crate::key_tombstones::{KeyTombstones, TombstoneCell};
 use crate::missing_values::MissingValues;
 use crate::price;
@@ -36,17 +36,17 @@ use crate::record::Record;
 use crate::row_changes::docnum_from_value;
 use crate::schema::Schema;
 use crate::shard_state::ShardState;
-use crate::snapshot::Unindexed;
+use crate::snapshot::UnindexedFlag;
 use crate::unique::Claim;
 use crate::upgrade;
 use crate::vector_index::VectorIndexes;
 use checks::{check_identity, id_without_item};
 use pleiad_model::partition_map::PartitionKeyRange;
-use sequencer::{Queued, Sequencer, lost};
+use sequencer::{Queued, Sequencer, not_durable};
 use split_trigger::SplitTrigger;
 use write::PreparedWrite;
 
-pub use checks::{ALREADY_EXISTS, CONDITION_FAILS, NOT_THERE, UNIQUE_TAKEN};
+pub use checks::{ALREADY_EXISTS, PRECONDITION_NOT_MET, RESOURCE_NOT_FOUND, UNIQUE_VIOLATION};
 
 /// Enough that writers of different logical partitions seldom share a latch.
 const LATCHES: usize = 64;
@@ -92,7 +92,7 @@ impl Precondition {
     pub fn holds_for(&self, etag: impl FnOnce() -> String) -> bool {
         match self {
             Precondition::None | Precondition::IfAny => true,
-            Precondition::IfMatch(meant) => etag() == *meant,
+            Precondition::IfMatch(expected) => etag() == *expected,
             Precondition::IfAbsent => false,
         }
     }
@@ -127,18 +127,18 @@ pub struct Partition {
     committer: Committer,
     latches: Vec<tokio::sync::Mutex<()>>,
     sequencer: Arc<Sequencer>,
-    pub(crate) unindexed: Unindexed,
+    pub(crate) unindexed: UnindexedFlag,
     /// Its request-unit budget and use.
     pub governor: Governor,
     /// Its large logical partitions.
-    pub keys: KnownKeys,
-    growth: SplitTrigger,
+    pub keys: LargeKeyCache,
+    split_trigger: SplitTrigger,
     /// Keys whose items were deleted by partition key.
-    pub(crate) marks: TombstoneCell,
+    pub(crate) key_tombstones: TombstoneCell,
     /// Number of transactions begun so far.
     transactions: AtomicU64,
-    pub(crate) sketches: VectorIndexes,
-    pub(crate) lacking: MissingValues,
+    pub(crate) vector_indexes: VectorIndexes,
+    pub(crate) missing_values: MissingValues,
 }
 
 impl Partition {
@@ -149,22 +149,25 @@ impl Partition {
             upgrade::feed_rows(&store, &committer, range.shard).await?;
         }
         let shard = row.as_deref().map(ShardState::decode).transpose()?.unwrap_or_default();
-        let erased = KeyTombstones::load(&store, range.shard).await?;
-        Ok(Partition { marks: TombstoneCell::new(erased), ..Partition::at(range, store, committer, shard) })
+        let tombstones = KeyTombstones::load(&store, range.shard).await?;
+        Ok(Partition {
+            key_tombstones: TombstoneCell::new(tombstones),
+            ..Partition::with_state(range, store, committer, shard)
+        })
     }
 
     /// Takes over the key tombstones of its parents, within its own range.
-    pub fn inherit<'a>(&self, parents: impl Iterator<Item = &'a Partition>) {
-        parents.for_each(|parent| self.marks.add_all(&parent.marks.get(), &self.range.keys));
+    pub fn inherit_tombstones<'a>(&self, parents: impl Iterator<Item = &'a Partition>) {
+        parents.for_each(|parent| self.key_tombstones.add_all(&parent.key_tombstones.get(), &self.range.keys));
     }
 
     /// A partition with a given state, which the caller is about to write.
-    pub fn at(range: PartitionKeyRange, store: Arc<AnyStore>, committer: Committer, shard: ShardState) -> Self {
+    pub fn with_state(range: PartitionKeyRange, store: Arc<AnyStore>, committer: Committer, shard: ShardState) -> Self {
         let latches = (0..LATCHES).map(|_| tokio::sync::Mutex::new(())).collect();
-        let unindexed = Unindexed::default();
-        let (sequencer, growth) = (Arc::new(Sequencer::new(shard)), SplitTrigger::default());
+        let unindexed = UnindexedFlag::default();
+        let (sequencer, split_trigger) = (Arc::new(Sequencer::new(shard)), SplitTrigger::default());
         let (governor, keys) = Default::default();
-        let (transactions, marks) = (AtomicU64::new(0), TombstoneCell::default());
+        let (transactions, key_tombstones) = (AtomicU64::new(0), TombstoneCell::default());
         Partition {
             range,
             store,
@@ -174,11 +177,11 @@ impl Partition {
             unindexed,
             governor,
             keys,
-            growth,
-            marks,
+            split_trigger,
+            key_tombstones,
             transactions,
-            sketches: VectorIndexes::default(),
-            lacking: MissingValues::default(),
+            vector_indexes: VectorIndexes::default(),
+            missing_values: MissingValues::default(),
         }
     }
 
@@ -188,12 +191,12 @@ impl Partition {
     }
 
     /// Counters and LSN including queued writes that are not durable yet.
-    pub fn usage(&self) -> ShardState {
+    pub fn shard_state(&self) -> ShardState {
         self.sequencer.state.lock().shard.clone()
     }
 
     /// Whether it is closed (container deleted) or fenced (items move to other shards).
-    pub(crate) fn is_ending(&self) -> bool {
+    pub(crate) fn rejects_writes(&self) -> bool {
         let sequence = self.sequencer.state.lock();
         sequence.closed || sequence.fenced
     }
@@ -219,23 +222,23 @@ impl Partition {
     pub async fn read(&self, key: &ItemKey) -> Result<Option<Record>> {
         let row = keyspace::id(self.range.shard, key.logical.epk.as_bytes(), &key.hash);
         let Some(docnum) = self.store.get(&row).await? else { return Ok(None) };
-        self.read_numbered(key, docnum_from_value(&docnum)?).await
+        self.read_docnum(key, docnum_from_value(&docnum)?).await
     }
 
-    async fn read_numbered(&self, key: &ItemKey, docnum: u64) -> Result<Option<Record>> {
+    async fn read_docnum(&self, key: &ItemKey, docnum: u64) -> Result<Option<Record>> {
         // The item may be deleted between the two lookups; then it does not exist.
         let Some(bytes) = self.store.get(&keyspace::doc(self.range.shard, docnum)).await? else { return Ok(None) };
         match check_identity(Record::decode(bytes)?, key) {
-            Ok(record) => Ok(Some(record).filter(|record| !self.marks.cover(&record.view(), self.lsn()))),
+            Ok(record) => Ok(Some(record).filter(|record| !self.key_tombstones.cover(&record.view(), self.lsn()))),
             // It may also have been renamed in between.
-            Err(_) => self.read_at_one_moment(key).await,
+            Err(_) => self.read_in_snapshot(key).await,
         }
     }
 
     /// Two separate lookups cannot distinguish a renamed item from a corrupt one; a snapshot can.
-    async fn read_at_one_moment(&self, key: &ItemKey) -> Result<Option<Record>> {
-        let view = self.view().await?;
-        Ok(view.find(key).await?.filter(|record| !self.marks.cover(&record.view(), view.lsn())))
+    async fn read_in_snapshot(&self, key: &ItemKey) -> Result<Option<Record>> {
+        let view = self.snapshot().await?;
+        Ok(view.find(key).await?.filter(|record| !self.key_tombstones.cover(&record.view(), view.lsn())))
     }
 
     /// The id of the item with that docnum, if the item has this effective key.
@@ -255,13 +258,13 @@ impl Partition {
         ts_s: u32,
     ) -> Result<Written, Rejected> {
         if !draft.indexed {
-            self.unindexed.will_be();
+            self.unindexed.set();
         }
         let prepared = PreparedWrite::new(schema, draft, ts_s);
         let latch = self.latch(&draft.target).await;
         let queued = self.put(schema, verb, &prepared, condition).await;
         drop(latch);
-        self.settle(queued).await
+        self.await_outcome(queued).await
     }
 
     pub async fn delete(
@@ -274,31 +277,31 @@ impl Partition {
         let latch = self.latch(key).await;
         let queued = self.remove(schema, key, condition, ts_s).await;
         drop(latch);
-        self.settle(queued).await
+        self.await_outcome(queued).await
     }
 
     /// Whether an item is dead for a writer: expired or deleted by key, its rows not purged yet.
-    fn is_gone(&self, schema: &Schema, ts_s: u32, record: &Record) -> bool {
-        schema.expiry(ts_s).is_over(&record.view()) || self.marks.cover(&record.view(), u64::MAX)
+    fn is_dead(&self, schema: &Schema, ts_s: u32, record: &Record) -> bool {
+        schema.expiry(ts_s).is_expired(&record.view()) || self.key_tombstones.cover(&record.view(), u64::MAX)
     }
 
     /// Waits until the outcome is durable. A rejection also waits, for the queued writes that caused it: a client that
     /// gets "already exists" can read the item, and never gets it because of a write that is lost.
-    async fn settle(&self, queued: Result<Queued, Rejected>) -> Result<Written, Rejected> {
+    async fn await_outcome(&self, queued: Result<Queued, Rejected>) -> Result<Written, Rejected> {
         let refusal = match queued {
             Ok(queued) => return queued.wait().await,
             Err(refusal) => refusal,
         };
-        self.stand_by().await?;
+        self.wait_for_queued().await?;
         Err(refusal)
     }
 
     /// Waits until all writes are durable that a writer can have seen by now.
-    async fn stand_by(&self) -> Result<(), Rejected> {
+    async fn wait_for_queued(&self) -> Result<(), Rejected> {
         // After a handover the outcome may be different on the partition that owns the items now.
         self.sequencer.state.lock().check_fence()?;
-        if self.usage().lsn > self.lsn() {
-            self.committer.commit(Batch::default()).await.map_err(lost)?;
+        if self.shard_state().lsn > self.lsn() {
+            self.committer.commit(Batch::default()).await.map_err(not_durable)?;
         }
         Ok(())
     }
@@ -312,11 +315,11 @@ impl Partition {
     async fn current(&self, key: &ItemKey) -> Result<Option<Record>> {
         let row = keyspace::id(self.range.shard, key.logical.epk.as_bytes(), &key.hash);
         let Some(docnum) = self.newest(&row).await? else { return Ok(None) };
-        check_identity(self.numbered(docnum_from_value(&docnum)?).await?, key).map(Some)
+        check_identity(self.current_by_docnum(docnum_from_value(&docnum)?).await?, key).map(Some)
     }
 
     /// The item that an id or unique row points at, durable or queued.
-    async fn numbered(&self, docnum: u64) -> Result<Record> {
+    async fn current_by_docnum(&self, docnum: u64) -> Result<Record> {
         let bytes = self.newest(&keyspace::doc(self.range.shard, docnum)).await?.ok_or_else(id_without_item)?;
         Record::decode(bytes)
     }

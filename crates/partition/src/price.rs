@@ -44,7 +44,7 @@ pub fn replace(old_bytes: usize, new_bytes: usize, removed_terms: usize, added_t
 }
 
 /// Deleting all items of a partition key. The purge in the background is not charged.
-pub const ERASE_KEY_RU: f64 = 5.0;
+pub const DELETE_BY_KEY_RU: f64 = 5.0;
 
 /// What each patch operation adds to the charge of a replace.
 pub const PATCH_OPERATION_RU: f64 = 0.4;
@@ -98,7 +98,7 @@ fn kb(bytes: f64) -> f64 {
 }
 
 /// A write that was rejected after the lookup (409, 412): the lookup is charged.
-pub fn refused_write(bytes: usize) -> f64 {
+pub fn rejected_write(bytes: usize) -> f64 {
     read(bytes)
 }
 
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_published_rows_are_met_exactly() {
+    fn charges_at_the_published_sizes_are_exact() {
         for (kb, read_ru, create_ru) in TABLE {
             let bytes = kb as usize * KB;
             assert!(near(read(bytes), read_ru) && near(create(bytes, 0), create_ru), "{kb} KB");

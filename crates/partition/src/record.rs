@@ -114,7 +114,7 @@ impl Record {
     }
 
     /// The same version with its LSN and sequence number, which it did not have before.
-    pub fn placed(&self, lsn: u64, seq: u16) -> Record {
+    pub fn with_lsn(&self, lsn: u64, seq: u16) -> Record {
         let mut bytes = self.bytes.to_vec();
         bytes[LSN_AT..LSN_AT + 8].copy_from_slice(&lsn.to_be_bytes());
         bytes[LSN_AT + 8..LSN_AT + 10].copy_from_slice(&seq.to_be_bytes());

@@ -67,8 +67,8 @@ pub struct TermCount {
 impl TermCount {
     /// The counts of a change of index terms.
     pub fn between(old: &StoredTerms, new: &[IndexTerm]) -> TermCount {
-        let (gone, come) = differing(old, new);
-        TermCount::of(&gone, &come)
+        let (removed, added) = differing(old, new);
+        TermCount::of(&removed, &added)
     }
 
     /// The counts of a change of unique values.
@@ -78,18 +78,18 @@ impl TermCount {
         TermCount { removed: without(old, new), added: without(new, old) }
     }
 
-    fn of(gone: &[&IndexTerm], come: &[&IndexTerm]) -> TermCount {
+    fn of(removed: &[&IndexTerm], added: &[&IndexTerm]) -> TermCount {
         let priced = |terms: &[&IndexTerm]| terms.iter().filter(|term| is_priced(term)).count();
-        TermCount { removed: priced(gone), added: priced(come) }
+        TermCount { removed: priced(removed), added: priced(added) }
     }
 }
 
 /// The terms whose rows must be deleted, and those whose rows must be put.
 fn differing<'a>(old: &'a StoredTerms, new: &'a [IndexTerm]) -> (Vec<&'a IndexTerm>, Vec<&'a IndexTerm>) {
     let without = |terms: &[IndexTerm], term: &&IndexTerm| terms.binary_search(term).is_err();
-    let gone = old.possible.iter().filter(|term| without(new, term)).collect();
-    let come = new.iter().filter(|term| without(old.certain(), term)).collect();
-    (gone, come)
+    let removed = old.possible.iter().filter(|term| without(new, term)).collect();
+    let added = new.iter().filter(|term| without(old.certain(), term)).collect();
+    (removed, added)
 }
 
 impl std::ops::Add for TermCount {
@@ -104,37 +104,37 @@ impl RowChanges {
     pub fn insert(&mut self, shard: u64, new: &NewVersion<'_>) {
         let docnum = new.record.docnum;
         self.log(shard, new.record);
-        self.put_seen(keyspace::id(shard, new.record.epk.as_bytes(), &new.key.hash), docnum_value(docnum));
-        self.put_seen(keyspace::doc(shard, docnum), new.record.bytes().clone());
+        self.put_pending(keyspace::id(shard, new.record.epk.as_bytes(), &new.key.hash), docnum_value(docnum));
+        self.put_pending(keyspace::doc(shard, docnum), new.record.bytes().clone());
         self.batch.put(keyspace::member(shard, new.record.epk.as_bytes(), docnum), Bytes::new());
         self.put_feed(shard, new.record);
         new.terms.iter().for_each(|term| self.put_term(shard, term, docnum));
         new.claims
             .iter()
-            .for_each(|claim| self.put_seen(claim.row(shard, new.record.epk.as_bytes()), docnum_value(docnum)));
-        self.keep(shard, VersionKind::Create, None, Some(new.record));
+            .for_each(|claim| self.put_pending(claim.row(shard, new.record.epk.as_bytes()), docnum_value(docnum)));
+        self.put_version(shard, VersionKind::Create, None, Some(new.record));
     }
 
     pub fn remove(&mut self, shard: u64, old: &OldVersion<'_>) {
         self.remove_rows(shard, old);
-        self.keep(shard, VersionKind::Delete, Some(old.record), None);
+        self.put_version(shard, VersionKind::Delete, Some(old.record), None);
     }
 
     /// Removes an expired item.
     pub fn expire(&mut self, shard: u64, old: &OldVersion<'_>) {
         self.remove_rows(shard, old);
-        self.keep(shard, VersionKind::Expire, Some(old.record), None);
+        self.put_version(shard, VersionKind::Expire, Some(old.record), None);
     }
 
     fn remove_rows(&mut self, shard: u64, old: &OldVersion<'_>) {
         let docnum = old.record.docnum;
         self.log(shard, old.record);
-        self.delete_seen(keyspace::id(shard, old.record.epk.as_bytes(), &old.key.hash));
-        self.delete_seen(keyspace::doc(shard, docnum));
+        self.delete_pending(keyspace::id(shard, old.record.epk.as_bytes(), &old.key.hash));
+        self.delete_pending(keyspace::doc(shard, docnum));
         self.batch.delete(keyspace::member(shard, old.record.epk.as_bytes(), docnum));
         self.batch.delete(feed_row(shard, old.record));
         old.terms.possible.iter().for_each(|term| self.delete_term(shard, term, docnum));
-        old.claims.iter().for_each(|claim| self.delete_seen(claim.row(shard, old.record.epk.as_bytes())));
+        old.claims.iter().for_each(|claim| self.delete_pending(claim.row(shard, old.record.epk.as_bytes())));
     }
 
     /// The item keeps its docnum, and so its `_rid` and its `member` row.
@@ -142,13 +142,13 @@ impl RowChanges {
         let docnum = new.record.docnum;
         self.log(shard, new.record);
         if old.key.hash != new.key.hash {
-            self.delete_seen(keyspace::id(shard, old.record.epk.as_bytes(), &old.key.hash));
-            self.put_seen(keyspace::id(shard, new.record.epk.as_bytes(), &new.key.hash), docnum_value(docnum));
+            self.delete_pending(keyspace::id(shard, old.record.epk.as_bytes(), &old.key.hash));
+            self.put_pending(keyspace::id(shard, new.record.epk.as_bytes(), &new.key.hash), docnum_value(docnum));
         }
-        self.put_seen(keyspace::doc(shard, docnum), new.record.bytes().clone());
+        self.put_pending(keyspace::doc(shard, docnum), new.record.bytes().clone());
         self.batch.delete(feed_row(shard, old.record));
         self.put_feed(shard, new.record);
-        self.keep(shard, VersionKind::Replace, Some(old.record), Some(new.record));
+        self.put_version(shard, VersionKind::Replace, Some(old.record), Some(new.record));
         let count = self.change_terms(shard, docnum, old.terms, new.terms);
         count + self.change_claims(shard, old, new)
     }
@@ -156,14 +156,14 @@ impl RowChanges {
     /// Unique values that the new version no longer has become free.
     fn change_claims(&mut self, shard: u64, old: &OldVersion<'_>, new: &NewVersion<'_>) -> TermCount {
         let (epk, docnum) = (new.record.epk.as_bytes(), docnum_value(new.record.docnum));
-        let gone = old.claims.iter().filter(|claim| !new.claims.contains(claim));
-        let come = new.claims.iter().filter(|claim| !old.claims.contains(claim));
-        gone.for_each(|claim| self.delete_seen(claim.row(shard, epk)));
-        come.for_each(|claim| self.put_seen(claim.row(shard, epk), docnum.clone()));
+        let removed = old.claims.iter().filter(|claim| !new.claims.contains(claim));
+        let added = new.claims.iter().filter(|claim| !old.claims.contains(claim));
+        removed.for_each(|claim| self.delete_pending(claim.row(shard, epk)));
+        added.for_each(|claim| self.put_pending(claim.row(shard, epk), docnum.clone()));
         TermCount::of_claims(old.claims, new.claims)
     }
 
-    pub fn keep(&mut self, shard: u64, kind: VersionKind, previous: Option<&Record>, current: Option<&Record>) {
+    pub fn put_version(&mut self, shard: u64, kind: VersionKind, previous: Option<&Record>, current: Option<&Record>) {
         let (Some(at), Some(record)) = (&mut self.versions, previous.or(current)) else { return };
         let row = keyspace::version(shard, at.lsn, at.count, record.docnum);
         self.batch.put(row, version_row::encode(kind, at.ts_s, previous, current));
@@ -172,28 +172,28 @@ impl RowChanges {
 
     /// Items of one transaction may have exchanged ids: puts the id row of the item that has the id at the end.
     pub fn claim_id(&mut self, shard: u64, key: &ItemKey, docnum: u64) {
-        self.put_seen(keyspace::id(shard, key.logical.epk.as_bytes(), &key.hash), docnum_value(docnum));
+        self.put_pending(keyspace::id(shard, key.logical.epk.as_bytes(), &key.hash), docnum_value(docnum));
     }
 
     /// The same for unique values.
     pub fn claim(&mut self, shard: u64, claims: &[Claim], record: &Record) {
         let (epk, docnum) = (record.epk.as_bytes(), docnum_value(record.docnum));
-        claims.iter().for_each(|claim| self.put_seen(claim.row(shard, epk), docnum.clone()));
+        claims.iter().for_each(|claim| self.put_pending(claim.row(shard, epk), docnum.clone()));
     }
 
     pub fn count_key(&mut self, row: Bytes, stats: &KeyStats, key: &ItemKey) {
         match stats.items {
-            0 => self.delete_seen(row),
-            _ => self.put_seen(row, stats.encode(&key.logical)),
+            0 => self.delete_pending(row),
+            _ => self.put_pending(row, stats.encode(&key.logical)),
         }
     }
 
     /// From the index rows that exist, or may exist, to exactly those of the new terms.
     pub fn change_terms(&mut self, shard: u64, docnum: u64, old: &StoredTerms, new: &[IndexTerm]) -> TermCount {
-        let (gone, come) = differing(old, new);
-        gone.iter().for_each(|term| self.delete_term(shard, term, docnum));
-        come.iter().for_each(|term| self.put_term(shard, term, docnum));
-        TermCount::of(&gone, &come)
+        let (removed, added) = differing(old, new);
+        removed.iter().for_each(|term| self.delete_term(shard, term, docnum));
+        added.iter().for_each(|term| self.put_term(shard, term, docnum));
+        TermCount::of(&removed, &added)
     }
 
     fn log(&mut self, shard: u64, record: &Record) {
@@ -214,12 +214,12 @@ impl RowChanges {
         self.batch.delete(term.row(shard, docnum));
     }
 
-    fn put_seen(&mut self, key: Bytes, value: Bytes) {
+    fn put_pending(&mut self, key: Bytes, value: Bytes) {
         self.batch.put(&key, &value);
         self.pending.push((key, Some(value)));
     }
 
-    fn delete_seen(&mut self, key: Bytes) {
+    fn delete_pending(&mut self, key: Bytes) {
         self.batch.delete(&key);
         self.pending.push((key, None));
     }

@@ -22,7 +22,7 @@ pub struct Schema {
     pub index: PolicyVersions,
     /// Whether an item is indexed if its write has no indexing directive.
     pub automatic: bool,
-    pub room: SizeLimits,
+    pub size_limits: SizeLimits,
     /// Whether every change leaves a version row.
     pub keeps_versions: bool,
     /// Seconds; with -1 only items with a `ttl` of their own expire, with `None` none at all.
@@ -74,7 +74,7 @@ impl Schema {
         definition: &ContainerDefinition,
         computed: &ComputedDefinitions,
         former: &[IndexingConfig],
-        room: SizeLimits,
+        size_limits: SizeLimits,
     ) -> Schema {
         let former = former.iter().map(IndexingConfig::rules).collect();
         let (policy, current) = (&definition.indexing, IndexingConfig::of(definition, computed.clone()).rules());
@@ -84,7 +84,7 @@ impl Schema {
             index: PolicyVersions::new(current, former),
             // Without an index, items count as indexed: a later policy must not leave them out.
             automatic: policy.automatic || policy.mode == IndexingMode::None,
-            room,
+            size_limits,
             keeps_versions: definition.records_versions(),
             default_ttl: definition.default_ttl,
             unique: UniqueKeys::new(&definition.unique_keys),
@@ -111,7 +111,7 @@ impl Schema {
             return StoredTerms { possible: index::unindexed(), certain: None };
         }
         let possible = self.index.possible_terms(body, record.ts_s);
-        let certain = (!self.index.is_settled()).then(|| self.index.certain_terms(body, record.ts_s));
+        let certain = (!self.index.has_one_version()).then(|| self.index.certain_terms(body, record.ts_s));
         StoredTerms { possible, certain }
     }
 }

@@ -51,7 +51,7 @@ impl ShardState {
         match (&mut self.versions_from, keeps_version) {
             (None, true) => self.versions_from = Some(RetentionWatermark::at(before)),
             // Earlier versions are useless now, but stay until they are trimmed.
-            (Some(kept), false) => kept.raise(self.lsn),
+            (Some(watermark), false) => watermark.raise(self.lsn),
             (Some(_), true) | (None, false) => {}
         }
     }
@@ -64,7 +64,7 @@ impl ShardState {
             out.extend_from_slice(&field.to_be_bytes());
         }
         match &self.versions_from {
-            Some(kept) => kept.encode_later(&mut out),
+            Some(watermark) => watermark.encode_later(&mut out),
             None => out.extend_from_slice(NONE_LATER),
         }
         Bytes::from(out)
@@ -97,7 +97,8 @@ fn read(bytes: &[u8]) -> Option<ShardState> {
         }
         _ => return None,
     };
-    let versions_from = Some(RetentionWatermark::decode(versions_from, later)?).filter(|kept| kept.lsn() != NO_LSN);
+    let versions_from =
+        Some(RetentionWatermark::decode(versions_from, later)?).filter(|watermark| watermark.lsn() != NO_LSN);
     Some(ShardState { lsn, next_item, items, item_bytes, versions_from, merged_lsn })
 }
 

@@ -38,7 +38,7 @@ use crate::unique::Claim;
 use pleiad_model::partition_map::PartitionKeyRange;
 
 /// Rows that point at items are small: a chunk is a few hundred KB.
-const MEMBERS: Limit = Limit { rows: 8_192, bytes: 1 << 20 };
+const POINTER_CHUNK: Limit = Limit { rows: 8_192, bytes: 1 << 20 };
 /// The estimated size of an index row on disk is clamped to these bounds.
 const INDEX_ROW_BYTES_MIN: f64 = 2.0;
 const INDEX_ROW_BYTES_MAX: f64 = 100.0;
@@ -51,7 +51,7 @@ pub struct PartitionSnapshot {
     state: ShardState,
     snapshot: AnySnapshot,
     store: Arc<AnyStore>,
-    erased: Arc<KeyTombstones>,
+    key_tombstones: Arc<KeyTombstones>,
     /// The estimated size of an index row on disk, computed on first use.
     index_row_bytes: OnceLock<f64>,
 }
@@ -59,18 +59,18 @@ pub struct PartitionSnapshot {
 /// Whether a partition may hold items that are excluded from its index. Writers set the flag before they write, so that
 /// no reader that sees such an item reads "no".
 #[derive(Debug, Default)]
-pub(crate) struct Unindexed(AtomicU8);
+pub(crate) struct UnindexedFlag(AtomicU8);
 
 const UNKNOWN: u8 = 0;
 const NO: u8 = 1;
 const YES: u8 = 2;
 
-impl Unindexed {
-    pub fn will_be(&self) {
+impl UnindexedFlag {
+    pub fn set(&self) {
         self.0.store(YES, Ordering::SeqCst);
     }
 
-    fn known(&self) -> Option<bool> {
+    fn get(&self) -> Option<bool> {
         match self.0.load(Ordering::SeqCst) {
             UNKNOWN => None,
             known => Some(known == YES),
@@ -78,7 +78,7 @@ impl Unindexed {
     }
 
     /// A value that a writer set in the meantime wins.
-    fn found(&self, any: bool) {
+    fn set_if_unknown(&self, any: bool) {
         let _ = self.0.compare_exchange(UNKNOWN, if any { YES } else { NO }, Ordering::SeqCst, Ordering::SeqCst);
     }
 }
@@ -88,14 +88,14 @@ pub type IndexEntry = (Bytes, u64);
 
 impl Partition {
     /// The current state of the partition. It contains every acknowledged write.
-    pub async fn view(&self) -> Result<PartitionSnapshot> {
+    pub async fn snapshot(&self) -> Result<PartitionSnapshot> {
         // Read before the store's snapshot: items of a key that is purged in between are not in that snapshot.
-        let erased = self.marks.get();
+        let key_tombstones = self.key_tombstones.get();
         let snapshot = self.store.snapshot().await?;
         let row = snapshot.get_many(&[keyspace::state(self.range.shard)]).await?.pop().flatten();
         let state = row.as_deref().map(ShardState::decode).transpose()?.unwrap_or_default();
         let (range, store) = (self.range.clone(), self.store.clone());
-        Ok(PartitionSnapshot { range, state, snapshot, store, erased, index_row_bytes: OnceLock::new() })
+        Ok(PartitionSnapshot { range, state, snapshot, store, key_tombstones, index_row_bytes: OnceLock::new() })
     }
 }
 
@@ -106,24 +106,24 @@ impl PartitionSnapshot {
 
     /// Whether some items are excluded from the index, under `index::UNINDEXED`. Scanned once, then cached in the
     /// partition.
-    pub async fn has_unindexed(&self, of: &Partition) -> Result<bool> {
-        if let Some(known) = of.unindexed.known() {
+    pub async fn has_unindexed(&self, partition: &Partition) -> Result<bool> {
+        if let Some(known) = partition.unindexed.get() {
             return Ok(known);
         }
         let (from, to) = keyspace::index_range(self.range.shard, UNINDEXED, &[]);
         let found = self.snapshot.scan(&from, &to, Direction::Forward, Limit::rows(1)).await?;
-        of.unindexed.found(!found.pairs.is_empty());
+        partition.unindexed.set_if_unknown(!found.pairs.is_empty());
         Ok(!found.pairs.is_empty())
     }
 
     /// Whether an item is dead: expired or deleted by key, its rows not yet purged.
-    pub fn is_gone(&self, expiry: Expiry, record: &RecordView<'_>) -> bool {
-        expiry.is_over(record) || self.erased.covers(record, self.state.lsn)
+    pub fn is_dead(&self, expiry: Expiry, record: &RecordView<'_>) -> bool {
+        expiry.is_expired(record) || self.key_tombstones.covers(record, self.state.lsn)
     }
 
     /// Whether there can be dead items, so that each record must be checked.
-    pub fn has_gone(&self, expiry: Expiry) -> bool {
-        expiry.is_on() || !self.erased.is_empty()
+    pub fn may_have_dead(&self, expiry: Expiry) -> bool {
+        expiry.is_enabled() || !self.key_tombstones.is_empty()
     }
 
     /// The number of items.
@@ -191,7 +191,7 @@ impl PartitionSnapshot {
         let (mut from, to) = keyspace::epk_range(self.range.shard, keyspace::Tag::Member, min, Some(end));
         let mut docnums = Vec::new();
         loop {
-            let Chunk { pairs, more } = self.snapshot.scan(&from, &to, Direction::Forward, MEMBERS).await?;
+            let Chunk { pairs, more } = self.snapshot.scan(&from, &to, Direction::Forward, POINTER_CHUNK).await?;
             for (row, _) in &pairs {
                 docnums.push(docnum_of_member(row)?);
             }
@@ -210,14 +210,14 @@ impl PartitionSnapshot {
         let from = keyspace::feed(self.range.shard, from.0, from.1, from.2);
         let (_, to) = keyspace::range(self.range.shard, keyspace::Tag::Feed);
         let Chunk { pairs, more } = self.snapshot.scan(&from, &to, Direction::Forward, limit).await?;
-        Ok((pairs.iter().map(|(row, epk)| feed_row(row, epk)).collect::<Result<_>>()?, more))
+        Ok((pairs.iter().map(|(row, epk)| decode_change_row(row, epk)).collect::<Result<_>>()?, more))
     }
 
     /// The docnums of the existing items that changed after an LSN; `None` if there are more than `max`.
-    pub(crate) async fn changed_behind(&self, lsn: u64, max: usize) -> Result<Option<Vec<u64>>> {
+    pub(crate) async fn changed_after(&self, lsn: u64, max: usize) -> Result<Option<Vec<u64>>> {
         let (mut docnums, mut from) = (Vec::new(), (lsn.saturating_add(1), 0, 0));
         loop {
-            let (rows, more) = self.feed_rows(from, MEMBERS).await?;
+            let (rows, more) = self.feed_rows(from, POINTER_CHUNK).await?;
             docnums.extend(rows.iter().map(|row| row.docnum));
             match rows.last() {
                 _ if docnums.len() > max => return Ok(None),
@@ -235,7 +235,7 @@ impl PartitionSnapshot {
     /// The LSN after which all versions of these keys are retained. Before the first write under a policy that retains
     /// versions this is the current LSN.
     pub(crate) fn versions_from(&self, scope: &KeyScope) -> u64 {
-        self.state.versions_from.as_ref().map_or(self.lsn(), |kept| kept.lsn_of(scope))
+        self.state.versions_from.as_ref().map_or(self.lsn(), |watermark| watermark.lsn_of(scope))
     }
 
     /// Version rows from this key on, in order, and whether there are more.
@@ -283,7 +283,7 @@ impl PartitionSnapshot {
 
     /// The index rows of one path with encoded values in `[from, to)`, and whether there are more. To resume after an
     /// entry: forward, `from` is its value and its docnum plus one; backward, `to` is its value and its docnum.
-    pub async fn postings(
+    pub async fn index_entries(
         &self,
         path: u64,
         from: &[u8],
@@ -293,7 +293,7 @@ impl PartitionSnapshot {
     ) -> Result<(Vec<IndexEntry>, bool)> {
         let (from, to) = self.index_rows(path, from, to);
         let Chunk { pairs, more } = self.snapshot.scan(&from, &to, direction, limit).await?;
-        Ok((pairs.into_iter().map(|(row, _)| posting(row)).collect::<Result<_>>()?, more))
+        Ok((pairs.into_iter().map(|(row, _)| decode_index_entry(row)).collect::<Result<_>>()?, more))
     }
 
     /// Passes the vectors of a path to `visit`, in docnum order, until it returns false. Returns true if it did. For
@@ -353,7 +353,7 @@ impl PartitionSnapshot {
 }
 
 /// Where `index_entries` resumes after an entry: the next `from` (forward) or `to` (backward).
-pub fn behind((value, docnum): &IndexEntry, direction: Direction) -> Vec<u8> {
+pub fn resume_after((value, docnum): &IndexEntry, direction: Direction) -> Vec<u8> {
     let docnum = match direction {
         Direction::Forward => docnum.saturating_add(1),
         Direction::Backward => *docnum,
@@ -365,12 +365,12 @@ fn docnum_of_member(row: &[u8]) -> Result<u64> {
     keyspace::decode_member(row).map(|(_, docnum)| docnum)
 }
 
-fn feed_row(row: &[u8], epk: &[u8]) -> Result<ChangeRow> {
+fn decode_change_row(row: &[u8], epk: &[u8]) -> Result<ChangeRow> {
     let (lsn, seq, docnum) = keyspace::decode_feed(row)?;
     Ok(ChangeRow { lsn, seq, docnum, epk: EffectiveKey::from_bytes(epk) })
 }
 
-fn posting(row: Bytes) -> Result<IndexEntry> {
+fn decode_index_entry(row: Bytes) -> Result<IndexEntry> {
     let (_, value, docnum) = keyspace::decode_index(&row)?;
     Ok((row.slice_ref(value), docnum))
 }

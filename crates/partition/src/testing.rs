@@ -121,8 +121,8 @@ pub async fn rows(store: &AnyStore, shard: u64) -> BTreeMap<Bytes, Bytes> {
 /// Asserts that every keyspace agrees with the items, and the state in memory with the stored one.
 pub async fn audit(partition: &Partition, schema: &Schema) {
     let report = partition.check(schema).await.unwrap();
-    assert_eq!(report.problems.told, Vec::<String>::new());
-    let usage = partition.usage();
+    assert_eq!(report.problems.messages, Vec::<String>::new());
+    let usage = partition.shard_state();
     assert_eq!((report.lsn, report.items, report.item_bytes), (usage.lsn, usage.items, usage.item_bytes));
 }
 

@@ -27,7 +27,7 @@ pub struct Expiry {
 }
 
 /// A `ttl` with which an item never expires.
-const FOR_EVER: i32 = -1;
+const NEVER_EXPIRES: i32 = -1;
 
 impl Expiry {
     pub fn new(default_s: Option<i32>, now_s: u32) -> Expiry {
@@ -38,24 +38,24 @@ impl Expiry {
     pub const NEVER: Expiry = Expiry { default_s: None, now_s: 0 };
 
     /// Whether items can expire at all.
-    pub fn is_on(&self) -> bool {
+    pub fn is_enabled(&self) -> bool {
         self.default_s.is_some()
     }
 
-    pub fn is_over(&self, record: &RecordView<'_>) -> bool {
+    pub fn is_expired(&self, record: &RecordView<'_>) -> bool {
         self.last_second(record).is_some_and(|last_s| u64::from(self.now_s) > last_s)
     }
 
     /// The record, unless it is expired.
-    pub fn living(&self, record: Option<Record>) -> Option<Record> {
-        record.filter(|record| !self.is_over(&record.view()))
+    pub fn unexpired(&self, record: Option<Record>) -> Option<Record> {
+        record.filter(|record| !self.is_expired(&record.view()))
     }
 
     /// The last second in which the item is live.
     fn last_second(&self, record: &RecordView<'_>) -> Option<u64> {
         let default_s = self.default_s?;
         let ttl_s = own_ttl(record).unwrap_or(default_s);
-        (ttl_s != FOR_EVER).then(|| u64::from(record.ts_s) + u64::from(ttl_s.unsigned_abs()))
+        (ttl_s != NEVER_EXPIRES).then(|| u64::from(record.ts_s) + u64::from(ttl_s.unsigned_abs()))
     }
 }
 
@@ -74,55 +74,55 @@ pub struct Purge {
     /// When the first of the remaining items will expire.
     pub due_s: Option<u64>,
     /// How many items were removed.
-    pub gone: u64,
+    pub removed: u64,
 }
 
 /// Items that one step scans, removes, and fetches at a time.
-const LOOKED_AT_MAX: usize = 50_000;
+const SCANNED_MAX: usize = 50_000;
 const REMOVED_MAX: usize = 256;
-const FETCHED: usize = 32;
+const FETCH_CHUNK: usize = 32;
 
 impl Partition {
     /// Scans the next items in docnum order and removes the expired ones; returns true if there are more to scan. For
     /// blocking threads.
     pub async fn purge(&self, schema: &Schema, now_s: u32, purge: &mut Purge) -> Result<bool> {
         let expiry = schema.expiry(now_s);
-        let (over, more) = self.find_over(expiry, purge).await?;
-        purge.gone += over.len() as u64;
-        self.expire(schema, now_s, &over).await?;
+        let (expired, more) = self.find_expired(expiry, purge).await?;
+        purge.removed += expired.len() as u64;
+        self.expire(schema, now_s, &expired).await?;
         Ok(more)
     }
 
-    async fn find_over(&self, expiry: Expiry, purge: &mut Purge) -> Result<(Vec<u64>, bool)> {
-        let view = self.view().await?;
-        let (from, mut over, mut seen, mut failed) = (purge.after, Vec::new(), 0, None);
-        let mut look = |record: RecordView<'_>| {
+    async fn find_expired(&self, expiry: Expiry, purge: &mut Purge) -> Result<(Vec<u64>, bool)> {
+        let view = self.snapshot().await?;
+        let (from, mut expired, mut seen, mut failed) = (purge.after, Vec::new(), 0, None);
+        let mut scan_record = |record: RecordView<'_>| {
             seen += 1;
             purge.after = record.docnum;
-            match expiry.is_over(&record) {
-                true => over.push(record.docnum),
+            match expiry.is_expired(&record) {
+                true => expired.push(record.docnum),
                 false => purge.due_s = purge.due_s.into_iter().chain(expiry.last_second(&record)).min(),
             }
-            seen < LOOKED_AT_MAX && over.len() < REMOVED_MAX
+            seen < SCANNED_MAX && expired.len() < REMOVED_MAX
         };
         let stopped = view
             .visit(from, u64::MAX, &mut |record| match record {
-                Ok(record) => look(record),
+                Ok(record) => scan_record(record),
                 Err(error) => {
                     failed = Some(error);
                     false
                 }
             })
             .await?;
-        failed.map_or(Ok((over, stopped)), Err)
+        failed.map_or(Ok((expired, stopped)), Err)
     }
 
     /// Removes the items with these docnums, if they are still expired under their latch.
     async fn expire(&self, schema: &Schema, now_s: u32, docnums: &[u64]) -> Result<()> {
-        let view = self.view().await?;
+        let view = self.snapshot().await?;
         let mut last = None;
-        for at_once in docnums.chunks(FETCHED) {
-            for record in view.get(at_once).await?.into_iter().flatten() {
+        for chunk in docnums.chunks(FETCH_CHUNK) {
+            for record in view.get(chunk).await?.into_iter().flatten() {
                 last = self.expire_item(schema, &record, now_s).await?.or(last);
             }
         }

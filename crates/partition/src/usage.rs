@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 const RING: usize = 64;
 const MINUTES_PER_HOUR: u64 = 60;
 /// How many keys are reported.
-pub const KEYS_TOLD: usize = 3;
+pub const KEYS_REPORTED: usize = 3;
 
 /// One ring entry: the second or minute, and its figure.
 ///
@@ -27,17 +27,17 @@ const FIGURE_MAX: u64 = (1 << FIGURE_BITS) - 1;
 const TIME_MASK: u64 = (1 << (64 - FIGURE_BITS)) - 1;
 
 /// The whole share, in the unit of the normalized use.
-const PARTS: u64 = 10_000;
+const SHARE_PARTS: u64 = 10_000;
 
 #[derive(Debug)]
 pub struct Usage {
     total_centi: AtomicU64,
     requests: AtomicU64,
-    refused: AtomicU64,
+    throttled: AtomicU64,
     seconds: Ring,
     /// The busiest second as a part of the share.
     minutes_peak: Ring,
-    minutes_refused: Ring,
+    minutes_throttled: Ring,
     keys: Mutex<KeyUse>,
 }
 
@@ -59,9 +59,9 @@ pub struct BusyKey {
 
 impl Default for Usage {
     fn default() -> Self {
-        let (total_centi, requests, refused) = Default::default();
-        let (seconds, minutes_peak, minutes_refused) = Default::default();
-        Usage { total_centi, requests, refused, seconds, minutes_peak, minutes_refused, keys: Mutex::default() }
+        let (total_centi, requests, throttled) = Default::default();
+        let (seconds, minutes_peak, minutes_throttled) = Default::default();
+        Usage { total_centi, requests, throttled, seconds, minutes_peak, minutes_throttled, keys: Mutex::default() }
     }
 }
 
@@ -70,7 +70,7 @@ impl Usage {
         let second = now_ms / 1000;
         self.requests.fetch_add(1, Ordering::Relaxed);
         let used = self.seconds.update(second, |used| used.saturating_add(centi));
-        let part = used.saturating_mul(PARTS) / share_centi.max(1);
+        let part = used.saturating_mul(SHARE_PARTS) / share_centi.max(1);
         if part > self.minutes_peak.at(second / 60) {
             self.minutes_peak.update(second / 60, |peak| peak.max(part));
         }
@@ -80,9 +80,9 @@ impl Usage {
         }
     }
 
-    pub(crate) fn refused(&self, now_ms: u64) {
-        self.refused.fetch_add(1, Ordering::Relaxed);
-        self.minutes_refused.update(now_ms / 60_000, |count| count + 1);
+    pub(crate) fn throttled(&self, now_ms: u64) {
+        self.throttled.fetch_add(1, Ordering::Relaxed);
+        self.minutes_throttled.update(now_ms / 60_000, |count| count + 1);
     }
 
     /// Samples the key that crosses each multiple of a thousandth of the share. A sample is skipped while another
@@ -94,7 +94,7 @@ impl Usage {
             return;
         }
         let Some(mut keys) = self.keys.try_lock() else { return };
-        keys.turn(minute);
+        keys.roll_to(minute);
         keys.current.add(key, crossed.saturating_mul(step));
     }
 
@@ -106,12 +106,12 @@ impl Usage {
         self.requests.load(Ordering::Relaxed)
     }
 
-    pub fn requests_refused(&self) -> u64 {
-        self.refused.load(Ordering::Relaxed)
+    pub fn requests_throttled(&self) -> u64 {
+        self.throttled.load(Ordering::Relaxed)
     }
 
-    pub fn refused_in_minute(&self, minute: u64) -> u64 {
-        self.minutes_refused.at(minute)
+    pub fn throttled_in_minute(&self, minute: u64) -> u64 {
+        self.minutes_throttled.at(minute)
     }
 
     /// Request units of one second.
@@ -121,7 +121,7 @@ impl Usage {
 
     /// The busiest second of a minute as a part of the share, capped at 1.
     pub fn normalized(&self, minute: u64) -> f64 {
-        self.minutes_peak.at(minute).min(PARTS) as f64 / PARTS as f64
+        self.minutes_peak.at(minute).min(SHARE_PARTS) as f64 / SHARE_PARTS as f64
     }
 
     /// The busiest second of the hour up to now.
@@ -134,7 +134,7 @@ impl Usage {
     /// The keys that used most in this minute and the one before, the busiest first.
     pub fn busiest_keys(&self, now_ms: u64, count: usize) -> Vec<BusyKey> {
         let mut keys = self.keys.lock();
-        keys.turn(now_ms / 60_000);
+        keys.roll_to(now_ms / 60_000);
         let mut both = keys.current.clone();
         both.merge(&keys.previous);
         drop(keys);
@@ -146,7 +146,7 @@ impl Usage {
 }
 
 impl KeyUse {
-    fn turn(&mut self, minute: u64) {
+    fn roll_to(&mut self, minute: u64) {
         if minute == self.minute {
             return;
         }
@@ -168,7 +168,7 @@ impl Default for Ring {
 
 impl Ring {
     fn at(&self, time: u64) -> u64 {
-        let entry = self.0[place(time)].load(Ordering::Relaxed);
+        let entry = self.0[slot(time)].load(Ordering::Relaxed);
         if entry >> FIGURE_BITS == time & TIME_MASK { entry & FIGURE_MAX } else { 0 }
     }
 
@@ -180,12 +180,12 @@ impl Ring {
         let time_bits = (time & TIME_MASK) << FIGURE_BITS;
         let update = |entry| Some(time_bits | next(entry));
         // The closure always returns `Some`.
-        let was = self.0[place(time)].fetch_update(Ordering::Relaxed, Ordering::Relaxed, update).unwrap_or(0);
+        let was = self.0[slot(time)].fetch_update(Ordering::Relaxed, Ordering::Relaxed, update).unwrap_or(0);
         next(was)
     }
 }
 
-fn place(time: u64) -> usize {
+fn slot(time: u64) -> usize {
     usize::try_from(time % RING as u64).unwrap_or(0)
 }
 

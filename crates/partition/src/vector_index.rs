@@ -30,53 +30,53 @@ use crate::partition::Partition;
 use crate::snapshot::PartitionSnapshot;
 
 /// With fewer vectors, an exact search is fast enough.
-pub const SKETCHED_ITEMS_MIN: u64 = 1_000;
+pub const INDEXED_VECTORS_MIN: u64 = 1_000;
 /// The search list size while a node is linked, if the policy has none.
-const LIST_DEFAULT: u32 = 100;
+const SEARCH_LIST_DEFAULT: u32 = 100;
 /// However small the index, a search compares up to this many changed items exactly.
-const BEHIND_MIN: usize = 1_000;
+const TOLERATED_LAG_MIN: usize = 1_000;
 /// Missing items that readers report; beyond that, `maintain` notices that the index is larger than the partition.
 const MISSING_MAX: usize = 10_000;
 
 /// The ANN indexes of a partition, by the path hash of their vector rows.
 #[derive(Default)]
 pub struct VectorIndexes {
-    held: RwLock<HashMap<u64, Arc<MaintainedIndex>>>,
+    indexes: RwLock<HashMap<u64, Arc<MaintainedIndex>>>,
     /// The LSN at which there were too few vectors for an ANN index, or too little memory.
-    few: Mutex<HashMap<u64, u64>>,
+    too_few_at: Mutex<HashMap<u64, u64>>,
 }
 
 struct MaintainedIndex {
-    sketch: RwLock<AnnIndex>,
+    ann_index: RwLock<AnnIndex>,
     function: DistanceFunction,
     /// It includes every change up to this LSN.
     lsn: AtomicU64,
     /// Its LSN at the end of the last maintenance pass.
-    seen_lsn: AtomicU64,
+    last_pass_lsn: AtomicU64,
     /// Items that a search found and that have no vector in its snapshot.
     missing: Mutex<Vec<u64>>,
 }
 
 impl MaintainedIndex {
-    fn new(sketch: AnnIndex, function: DistanceFunction, lsn: u64) -> MaintainedIndex {
-        let (lsn, seen_lsn) = (AtomicU64::new(lsn), AtomicU64::new(0));
-        MaintainedIndex { sketch: RwLock::new(sketch), function, lsn, seen_lsn, missing: Mutex::default() }
+    fn new(ann_index: AnnIndex, function: DistanceFunction, lsn: u64) -> MaintainedIndex {
+        let (lsn, last_pass_lsn) = (AtomicU64::new(lsn), AtomicU64::new(0));
+        MaintainedIndex { ann_index: RwLock::new(ann_index), function, lsn, last_pass_lsn, missing: Mutex::default() }
     }
 }
 
 impl VectorIndexes {
     fn get(&self, rule: &VectorRule) -> Option<Arc<MaintainedIndex>> {
-        self.held.read().get(&rule.id).filter(|held| held.function == rule.function).cloned()
+        self.indexes.read().get(&rule.id).filter(|index| index.function == rule.function).cloned()
     }
 
     pub fn bytes(&self) -> usize {
-        self.held.read().values().map(|held| held.sketch.read().bytes()).sum()
+        self.indexes.read().values().map(|index| index.ann_index.read().bytes()).sum()
     }
 }
 
 /// The configuration of the ANN index; `None` for an index type that searches exactly.
-fn plan(rule: &VectorRule) -> Option<AnnConfig> {
-    let list = usize::try_from(rule.search_list_size.unwrap_or(LIST_DEFAULT)).unwrap_or(usize::MAX);
+fn ann_config(rule: &VectorRule) -> Option<AnnConfig> {
+    let list = usize::try_from(rule.search_list_size.unwrap_or(SEARCH_LIST_DEFAULT)).unwrap_or(usize::MAX);
     let list = match rule.index {
         VectorIndexType::Flat => return None,
         VectorIndexType::QuantizedFlat => None,
@@ -87,61 +87,61 @@ fn plan(rule: &VectorRule) -> Option<AnnConfig> {
 
 impl Partition {
     /// Whether a search need not compare every vector: there is an ANN index, and it does not lag far.
-    pub fn has_sketch(&self, rule: &VectorRule) -> bool {
-        self.sketches.get(rule).is_some_and(|held| {
-            let behind = self.lsn().saturating_sub(held.lsn.load(Ordering::Acquire));
-            usize::try_from(behind).unwrap_or(usize::MAX) <= behind_max(held.sketch.read().len())
+    pub fn has_ann_index(&self, rule: &VectorRule) -> bool {
+        self.vector_indexes.get(rule).is_some_and(|index| {
+            let lag = self.lsn().saturating_sub(index.lsn.load(Ordering::Acquire));
+            usize::try_from(lag).unwrap_or(usize::MAX) <= tolerated_lag(index.ann_index.read().len())
         })
     }
 
-    pub fn sketch_bytes(&self) -> usize {
-        self.sketches.bytes()
+    pub fn ann_index_bytes(&self) -> usize {
+        self.vector_indexes.bytes()
     }
 
     /// Approximately the nearest `list` items with their distances, unordered; `None` if an exact search is needed.
-    pub async fn nearest_about(
+    pub async fn ann_search(
         &self,
         view: &PartitionSnapshot,
-        wanted: VectorQuery<'_>,
+        query: VectorQuery<'_>,
         list: usize,
     ) -> Result<Option<Vec<Neighbor>>> {
-        let Some(held) = self.sketches.get(wanted.rule).filter(|held| held.function == wanted.function) else {
+        let Some(index) = self.vector_indexes.get(query.rule).filter(|index| index.function == query.function) else {
             return Ok(None);
         };
         // Read before the search: an item that is indexed in between is then compared twice, and not missed.
-        let lsn = held.lsn.load(Ordering::Acquire);
-        let (found, known) = {
-            let sketch = held.sketch.read();
-            if list.saturating_mul(2) > sketch.len() {
+        let lsn = index.lsn.load(Ordering::Acquire);
+        let (found, len) = {
+            let ann_index = index.ann_index.read();
+            if list.saturating_mul(2) > ann_index.len() {
                 return Ok(None);
             }
-            (sketch.search(wanted.to, list), sketch.len())
+            (ann_index.search(query.to, list), ann_index.len())
         };
-        let Some(mut docnums) = view.changed_behind(lsn, behind_max(known)).await? else { return Ok(None) };
-        let seen: HashSet<u64> = docnums.iter().copied().collect();
-        docnums.extend(found.iter().filter(|docnum| !seen.contains(docnum)));
-        let nears = view.nearest_of(wanted, &docnums).await?;
-        if nears.len() < docnums.len() {
-            held.miss(&found, &nears);
+        let Some(mut docnums) = view.changed_after(lsn, tolerated_lag(len)).await? else { return Ok(None) };
+        let changed: HashSet<u64> = docnums.iter().copied().collect();
+        docnums.extend(found.iter().filter(|docnum| !changed.contains(docnum)));
+        let neighbors = view.distances_of(query, &docnums).await?;
+        if neighbors.len() < docnums.len() {
+            index.report_missing(&found, &neighbors);
         }
-        Ok(Some(nears))
+        Ok(Some(neighbors))
     }
 }
 
 impl MaintainedIndex {
     /// `maintain` finds out whether they are deleted: the snapshot may be older than the items.
-    fn miss(&self, found: &[u64], nears: &[Neighbor]) {
-        let there: HashSet<u64> = nears.iter().map(|near| near.docnum).collect();
+    fn report_missing(&self, found: &[u64], neighbors: &[Neighbor]) {
+        let present: HashSet<u64> = neighbors.iter().map(|neighbor| neighbor.docnum).collect();
         let mut missing = self.missing.lock();
         if missing.len() < MISSING_MAX {
-            missing.extend(found.iter().filter(|docnum| !there.contains(docnum)));
+            missing.extend(found.iter().filter(|docnum| !present.contains(docnum)));
         }
     }
 }
 
 /// The number of changed items that a search compares exactly; an index that lags further is not used.
-fn behind_max(known: usize) -> usize {
-    BEHIND_MIN.max(known / 16)
+fn tolerated_lag(len: usize) -> usize {
+    TOLERATED_LAG_MIN.max(len / 16)
 }
 
 #[cfg(test)]

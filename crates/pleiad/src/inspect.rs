@@ -90,8 +90,8 @@ fn container_lines(out: &mut String, container: &ContainerReport) {
 }
 
 fn problem_lines(out: &mut String, indent: &str, problems: &pleiad_engine::check::Problems) {
-    problems.told.iter().for_each(|told| line(out, format_args!("{indent}problem: {told}")));
-    let more = problems.count - problems.told.len() as u64;
+    problems.messages.iter().for_each(|told| line(out, format_args!("{indent}problem: {told}")));
+    let more = problems.count - problems.messages.len() as u64;
     if more > 0 {
         line(out, format_args!("{indent}and {more} more problems"));
     }

@@ -13,7 +13,7 @@ use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::resource_id::{ContainerRid, DatabaseRid, OfferRid};
 use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::governor::Caps;
-use pleiad_partition::partition::{ALREADY_EXISTS, NOT_THERE};
+use pleiad_partition::partition::{ALREADY_EXISTS, RESOURCE_NOT_FOUND};
 use pleiad_partition::{IndexingConfig, Schema};
 
 use super::Catalog;
@@ -57,7 +57,7 @@ impl Catalog {
 
     pub async fn delete_database(&self, rid: DatabaseRid) -> Result<()> {
         let mut change = self.begin().await;
-        let database = change.tree.database_by_rid(rid).cloned().ok_or_else(|| Error::not_found(NOT_THERE))?;
+        let database = change.tree.database_by_rid(rid).cloned().ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))?;
         rows::delete_database(&mut change.batch, &database);
         change.remove_offer(OfferOwner::Database(rid));
         for container in database.containers.values() {
@@ -153,7 +153,7 @@ impl Catalog {
     ) -> Result<Arc<Container>> {
         let mut change = self.begin().await;
         let mut owner = change.owner(rid.database)?;
-        let old = owner.containers.get(&rid.number).cloned().ok_or_else(|| Error::not_found(NOT_THERE))?;
+        let old = owner.containers.get(&rid.number).cloned().ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))?;
         let definition = replace(&old.definition)?;
         check_supported(&definition)?;
         let container = self.put_definition(&mut change, &mut owner, &old, definition)?;
@@ -247,7 +247,8 @@ impl Catalog {
     pub async fn delete_container(&self, rid: ContainerRid) -> Result<()> {
         let mut change = self.begin().await;
         let mut owner = change.owner(rid.database)?;
-        let container = owner.containers.get(&rid.number).cloned().ok_or_else(|| Error::not_found(NOT_THERE))?;
+        let container =
+            owner.containers.get(&rid.number).cloned().ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))?;
         global_index::check_not_a_source(&container)?;
         change.counters.note_deleted(&container);
         rows::delete_container(&mut change.batch, &container);
@@ -263,7 +264,7 @@ impl Catalog {
     /// `caps` are the new limits of the throughput buckets; `None` leaves them as they are.
     pub async fn replace_offer(&self, rid: OfferRid, asked: OfferChange, caps: Option<Caps>) -> Result<Arc<Offer>> {
         let change = self.begin().await;
-        let old = change.tree.offers.get(&rid.0).cloned().ok_or_else(|| Error::not_found(NOT_THERE))?;
+        let old = change.tree.offers.get(&rid.0).cloned().ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))?;
         let throughput = self.new_throughput(&change.tree, &old, asked)?;
         check_fixed(&change.tree, old.owner, throughput)?;
         if throughput != old.throughput && change.tree.is_scaling(&old, &self.limits) {
@@ -280,7 +281,8 @@ impl Catalog {
     /// have, and the sum becomes the provisioned throughput. Without targets, it is divided evenly again.
     pub async fn redistribute(&self, rid: ContainerRid, targets: &BTreeMap<u32, u32>) -> Result<Arc<Offer>> {
         let change = self.begin().await;
-        let container = change.tree.container_by_rid(rid).cloned().ok_or_else(|| Error::not_found(NOT_THERE))?;
+        let container =
+            change.tree.container_by_rid(rid).cloned().ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))?;
         let old = change.tree.offer(OfferOwner::Container(rid)).cloned();
         let old = old.ok_or_else(|| Error::invalid("The container has no throughput of its own to redistribute."))?;
         let (redistribution, throughput) =

@@ -18,7 +18,7 @@ use pleiad_model::resource_id::{
 };
 use pleiad_model::{Error, Kind, Result, percent};
 use pleiad_partition::Schema;
-use pleiad_partition::partition::{ALREADY_EXISTS, NOT_THERE};
+use pleiad_partition::partition::{ALREADY_EXISTS, RESOURCE_NOT_FOUND};
 use pleiad_storage::{AnySnapshot, Batch, Store};
 
 use super::publish::CatalogChange;
@@ -54,7 +54,7 @@ impl Catalog {
     pub(crate) async fn begin_copy(&self, from: &str, to: &str) -> Result<u64> {
         check_resource_name(to)?;
         let mut change = self.begin().await;
-        let from = change.tree.database(from).ok_or_else(|| Error::not_found(NOT_THERE))?.rid;
+        let from = change.tree.database(from).ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))?.rid;
         if change.tree.is_name_taken(to) {
             return Err(Error::conflict(ALREADY_EXISTS));
         }

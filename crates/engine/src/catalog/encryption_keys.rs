@@ -9,7 +9,7 @@ use pleiad_model::item::check_resource_name;
 use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::resource_id::{ClientEncryptionKeyRid, DatabaseRid};
 use pleiad_model::{Error, Object, Result};
-use pleiad_partition::partition::{ALREADY_EXISTS, NOT_THERE};
+use pleiad_partition::partition::{ALREADY_EXISTS, RESOURCE_NOT_FOUND};
 
 use super::precondition::ConditionalRid;
 use super::tree::{Database, EncryptionKey};
@@ -32,7 +32,10 @@ impl Catalog {
         let mut owner = change.owner(database)?;
         let rid = match replaced {
             Some(target) => {
-                let old = owner.encryption_keys.get(&target.rid.number).ok_or_else(|| Error::not_found(NOT_THERE))?;
+                let old = owner
+                    .encryption_keys
+                    .get(&target.rid.number)
+                    .ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))?;
                 target.check(old.version)?;
                 target.rid
             }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::Precondition;
-use pleiad_partition::partition::{ALREADY_EXISTS, CONDITION_FAILS, NOT_THERE};
+use pleiad_partition::partition::{ALREADY_EXISTS, PRECONDITION_NOT_MET, RESOURCE_NOT_FOUND};
 
 use super::tree::CatalogVersion;
 
@@ -46,7 +46,7 @@ impl<R> PutMode<R> {
                 Ok(by_name.cloned())
             }
             PutMode::Replace(target) => {
-                let old = by_rid(target.rid).ok_or_else(|| Error::not_found(NOT_THERE))?;
+                let old = by_rid(target.rid).ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))?;
                 if by_name.is_some_and(|named| named.rid() != target.rid) {
                     return Err(Error::conflict(ALREADY_EXISTS));
                 }
@@ -80,6 +80,6 @@ impl<R> ConditionalRid<R> {
 
 fn check(version: CatalogVersion, condition: &Precondition) -> Result<()> {
     let holds = condition.holds_for(|| version.etag().to_string());
-    let stale = || Error::new(Kind::PreconditionFailed, CONDITION_FAILS);
+    let stale = || Error::new(Kind::PreconditionFailed, PRECONDITION_NOT_MET);
     holds.then_some(()).ok_or_else(stale)
 }

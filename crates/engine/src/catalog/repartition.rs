@@ -135,7 +135,7 @@ impl Catalog {
         let mut last = copy.catch_up(&mut |_| Ok(())).await?;
         at_stage(HandoverStage::Ready)?;
         change.batch.append(&mut last.batch);
-        let states = copy.first_states();
+        let states = copy.initial_states();
         for (child, state) in job.children.iter().zip(&states) {
             change.batch.put(keyspace::state(child.shard), state.encode());
         }
@@ -159,8 +159,8 @@ impl Catalog {
             match new {
                 Some(state) => {
                     let (store, committer) = (self.store.clone(), self.committer.clone());
-                    let child = Partition::at(range.clone(), store, committer, state.clone());
-                    child.inherit(old.partitions.iter().map(|parent| &**parent));
+                    let child = Partition::with_state(range.clone(), store, committer, state.clone());
+                    child.inherit_tombstones(old.partitions.iter().map(|parent| &**parent));
                     Some(Arc::new(child))
                 }
                 None => old.partitions.iter().find(|partition| partition.range.id == range.id).cloned(),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use pleiad_model::item::{ITEM_BYTES_MAX, check_resource_name};
 use pleiad_model::resource_id::{ContainerRid, ScriptKind, ScriptRid};
 use pleiad_model::{Error, Kind, Object, Result, Value};
-use pleiad_partition::partition::NOT_THERE;
+use pleiad_partition::partition::RESOURCE_NOT_FOUND;
 use pleiad_script::{OperationType, Program};
 
 use super::precondition::{ConditionalRid, PutMode, Versioned};
@@ -221,7 +221,7 @@ impl Catalog {
         let (target, mut change) = (target.into(), self.begin().await);
         let rid = target.rid;
         let mut scripts = Scripts::clone(&change.container(rid.container)?.scripts);
-        let script = scripts.get(rid).cloned().ok_or_else(|| Error::not_found(NOT_THERE))?;
+        let script = scripts.get(rid).cloned().ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))?;
         target.check(script.version)?;
         rows::delete_script(&mut change.batch, &script);
         scripts.all.remove(&(rid.kind, rid.number));

@@ -129,7 +129,9 @@ impl CatalogTree {
         self.container_by_rid(rid).is_some_and(|container| {
             let can_split = container.definition.partition_key.is_some();
             let partitions = &container.partitions;
-            can_split && partitions.len() < needed as usize && !partitions.iter().all(|partition| partition.is_stuck())
+            can_split
+                && partitions.len() < needed as usize
+                && !partitions.iter().all(|partition| partition.is_unsplittable())
         })
     }
 
@@ -196,10 +198,10 @@ impl Container {
     }
 
     pub fn items(&self) -> u64 {
-        self.partitions.iter().map(|partition| partition.usage().items).sum()
+        self.partitions.iter().map(|partition| partition.shard_state().items).sum()
     }
 
     pub fn item_bytes(&self) -> u64 {
-        self.partitions.iter().map(|partition| partition.usage().item_bytes).sum()
+        self.partitions.iter().map(|partition| partition.shard_state().item_bytes).sum()
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use pleiad_model::item::check_resource_name;
 use pleiad_model::resource_id::{DatabaseRid, PermissionRid, UserRid};
 use pleiad_model::{Error, Object, Result, Value};
-use pleiad_partition::partition::{ALREADY_EXISTS, NOT_THERE};
+use pleiad_partition::partition::{ALREADY_EXISTS, RESOURCE_NOT_FOUND};
 
 use super::precondition::{ConditionalRid, PutMode, Versioned};
 use super::publish::CatalogChange;
@@ -206,7 +206,7 @@ fn is_same_resource(one: &PermissionGrant, other: &PermissionGrant) -> bool {
 }
 
 fn missing() -> Error {
-    Error::not_found(NOT_THERE)
+    Error::not_found(RESOURCE_NOT_FOUND)
 }
 
 #[cfg(test)]

@@ -356,7 +356,7 @@ async fn versions_are_purged_after_retention_and_when_the_policy_is_removed() {
     };
     world.engine.catalog.replace_container(world.container.rid, off).await.unwrap();
     purge(0).await;
-    let kept = world.container.partitions.iter().filter(|partition| partition.usage().versions_from.is_some());
+    let kept = world.container.partitions.iter().filter(|partition| partition.shard_state().versions_from.is_some());
     assert_eq!(kept.count(), 0);
     assert_sound(&world.engine).await;
 }

@@ -65,7 +65,7 @@ fn orphan_shard_rows_are_reported() {
     put(&engine, &keyspace::doc(4711, 1));
     put(&engine, &keyspace::doc(4711, 2));
     let report = block_on(engine.check()).unwrap();
-    assert_eq!(report.problems.told, ["shard 4711 has rows and belongs to no container"]);
+    assert_eq!(report.problems.messages, ["shard 4711 has rows and belongs to no container"]);
 }
 
 #[test]

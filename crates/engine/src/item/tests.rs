@@ -206,7 +206,7 @@ async fn an_invalid_item_is_rejected_before_anything_is_written() {
     }
     let Value::Object(large) = item("1", "a") else { unreachable!() };
     assert_eq!(write(large.with("text", "x".repeat(ITEM_BYTES_MAX)).into()).await, Kind::TooLarge);
-    assert!(container.partitions.iter().all(|partition| partition.usage() == Default::default()));
+    assert!(container.partitions.iter().all(|partition| partition.shard_state() == Default::default()));
 }
 
 #[tokio::test]

@@ -41,7 +41,7 @@ impl Catalog {
         match &result {
             Ok(()) => tracing::info!(job = copy.id, to = copy.to, "the database is copied"),
             // It starts again with the next start of the server.
-            Err(_) if self.jobs().is_closing() || self.store_and_committer().1.refusal().is_some() => {
+            Err(_) if self.jobs().is_closing() || self.store_and_committer().1.write_error().is_some() => {
                 self.jobs().postpone(copy.id);
                 return result;
             }

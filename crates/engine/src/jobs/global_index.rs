@@ -278,7 +278,7 @@ impl IndexApplier<'_> {
                 cursor.build_until = (page.lsn < until).then_some(until);
             }
             None => {
-                let page = slice.partition.kept_versions(&query, PAGE).await?;
+                let page = slice.partition.retained_versions(&query, PAGE).await?;
                 self.apply(self.version_effects(&page.versions)?).await?;
                 cursor.lsn = page.lsn;
             }
@@ -404,7 +404,7 @@ impl IndexApplier<'_> {
                     self.catalog.changes_published().await
                 }
                 Err(Rejected { error, .. }) => return Err(error),
-                Ok(_) if partition.hear_growth() => {
+                Ok(_) if partition.take_split_request() => {
                     self.catalog.split_if_needed(self.index);
                     return Ok(());
                 }

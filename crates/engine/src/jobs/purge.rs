@@ -129,7 +129,7 @@ async fn step(
 ) -> Result<bool> {
     let now_s = u32::try_from(now_ms / 1000).unwrap_or(u32::MAX);
     let more_expired = purge_expired(container, partition, scans, now_ms, now_s).await?;
-    let more_deleted = partition.sweep_erased(&container.schema, now_s).await?;
+    let more_deleted = partition.purge_deleted_keys(&container.schema, now_s).await?;
     Ok(trim_versions(trees, container, partition, now_s).await? || more_expired || more_deleted)
 }
 
@@ -155,7 +155,7 @@ async fn purge_expired(
     let more = partition.purge(&container.schema, now_s, &mut scan.purge).await?;
     if !more {
         // The purge's own deletes are no reason to scan again.
-        scan.lsn += scan.purge.gone;
+        scan.lsn += scan.purge.removed;
         scan.ended_ms = Some(now_ms);
     }
     Ok(more)
@@ -168,7 +168,7 @@ async fn trim_versions(
     partition: &Partition,
     now_s: u32,
 ) -> Result<bool> {
-    if partition.usage().versions_from.is_none() {
+    if partition.shard_state().versions_from.is_none() {
         return Ok(false);
     }
     let up_to = trim_limit_of_indexes(&trees.load(), container, partition).min(partition.lsn());
@@ -183,7 +183,7 @@ async fn trim_versions(
     };
     let more = partition.trim_versions(before_s, up_to).await?;
     if !more && !container.definition.records_versions() {
-        partition.forget_versions().await?;
+        partition.clear_retention_watermark().await?;
     }
     Ok(more)
 }

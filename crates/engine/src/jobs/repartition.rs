@@ -67,7 +67,7 @@ impl Catalog {
         match &result {
             Ok(()) => tracing::info!(job = job.id, "repartitioning is done"),
             // It resumes at the next start.
-            Err(_) if self.jobs().is_closing() || self.store_and_committer().1.refusal().is_some() => {
+            Err(_) if self.jobs().is_closing() || self.store_and_committer().1.write_error().is_some() => {
                 self.jobs().postpone(job.id);
                 return result;
             }

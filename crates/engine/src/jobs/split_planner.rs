@@ -59,10 +59,15 @@ fn partitions_to_split(
         planned = (planned + job.children.len()).saturating_sub(job.parents.len());
     }
     let is_busy = |id: u32| tree.jobs_of(rid).any(|job| job.parents.contains(&id));
-    let mut free: Vec<&Arc<Partition>> =
-        container.partitions.iter().filter(|partition| !is_busy(partition.range.id) && !partition.is_stuck()).collect();
-    free.sort_by_key(|partition| (std::cmp::Reverse(partition.usage().item_bytes), partition.range.parents.len()));
-    let is_full = |partition: &Partition| partition.usage().item_bytes > limits.partition_bytes_max;
+    let mut free: Vec<&Arc<Partition>> = container
+        .partitions
+        .iter()
+        .filter(|partition| !is_busy(partition.range.id) && !partition.is_unsplittable())
+        .collect();
+    free.sort_by_key(|partition| {
+        (std::cmp::Reverse(partition.shard_state().item_bytes), partition.range.parents.len())
+    });
+    let is_full = |partition: &Partition| partition.shard_state().item_bytes > limits.partition_bytes_max;
     let full = free.iter().filter(|partition| is_full(partition)).count();
     let needed = tree.offer(OfferOwner::Container(rid)).map_or(1, |offer| {
         usize::try_from(throughput::partitions_needed(offer.throughput.ceiling_ru(), limits.partition_ru_max))
@@ -83,14 +88,14 @@ pub(crate) async fn split_point(
     let halves_range = || midpoint(definition, &partition.range.keys);
     let inside = |at: &EffectiveKey| *at > partition.range.keys.min;
     match reason {
-        Reason::Storage => Ok(partition.middle().await?.filter(inside)),
-        _ if partition.usage().items < NEARLY_EMPTY_ITEMS => Ok(halves_range()),
-        _ => Ok(partition.middle().await?.filter(inside).or_else(halves_range)),
+        Reason::Storage => Ok(partition.split_point().await?.filter(inside)),
+        _ if partition.shard_state().items < NEARLY_EMPTY_ITEMS => Ok(halves_range()),
+        _ => Ok(partition.split_point().await?.filter(inside).or_else(halves_range)),
     }
 }
 
 fn report_unsplittable(container: &Container, partition: &Partition, reason: Reason) {
-    partition.set_stuck();
+    partition.set_unsplittable();
     tracing::warn!(
         database = container.database, container = container.definition.id, range = partition.range.id, %reason,
         "a partition cannot be split: all its items have one partition key value"

@@ -68,7 +68,7 @@ fn partitions_with_ann_index(tree: &CatalogTree) -> Vec<IndexedVectors> {
         let has_ann_index =
             container.definition.indexing.vector.iter().any(|index| index.kind != VectorIndexType::Flat);
         for partition in &container.partitions {
-            if has_ann_index || partition.sketch_bytes() > 0 {
+            if has_ann_index || partition.ann_index_bytes() > 0 {
                 found.push((container.schema.clone(), Arc::downgrade(partition)));
             }
         }
@@ -79,7 +79,7 @@ fn partitions_with_ann_index(tree: &CatalogTree) -> Vec<IndexedVectors> {
 /// One pass over all of them. Returns true if there is more to do immediately.
 fn maintain(partitions: &[IndexedVectors], should_continue: &mut (dyn FnMut() -> bool + Send)) -> bool {
     let used_bytes: usize =
-        partitions.iter().filter_map(|(_, partition)| Some(partition.upgrade()?.sketch_bytes())).sum();
+        partitions.iter().filter_map(|(_, partition)| Some(partition.upgrade()?.ann_index_bytes())).sum();
     let mut more = false;
     for (schema, partition) in partitions {
         let Some(partition) = partition.upgrade() else { continue };
@@ -87,7 +87,7 @@ fn maintain(partitions: &[IndexedVectors], should_continue: &mut (dyn FnMut() ->
             return false;
         }
         let free_bytes = ANN_INDEX_BYTES_MAX.saturating_sub(used_bytes);
-        match block_on(partition.tend_sketches(schema, free_bytes, should_continue)) {
+        match block_on(partition.maintain_vector_indexes(schema, free_bytes, should_continue)) {
             Ok(more_here) => more |= more_here,
             Err(error) => log_error(&error),
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pleiad_model::resource_id::ItemRid;
 use pleiad_model::{Error, Kind, Object, Result, Value, json};
-use pleiad_partition::partition::{NOT_THERE, Rejected};
+use pleiad_partition::partition::{RESOURCE_NOT_FOUND, Rejected};
 use pleiad_partition::{ItemKey, OperationEffect, Precondition, Record, Transaction, Verb, price};
 use pleiad_script::{
     Action, Collection, DocumentLink, EntryPoint, IndexingDirective, OperationReply, OperationResult, PageOptions,
@@ -152,7 +152,7 @@ impl<'h> Host<'h> {
     fn read(&mut self, link: &DocumentLink, known_etag: Option<&str>) -> Result<OperationResult, Rejected> {
         let key = self.key_of(link)?;
         let record = self.task.handle.block_on(self.tx.read(&key))?;
-        let record = record.ok_or_else(|| Error::not_found(NOT_THERE))?;
+        let record = record.ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))?;
         if known_etag.is_some_and(|etag| etag == record.etag().to_string()) {
             self.charge_ru += price::MISS_RU;
             return Ok(OperationResult::NotModified);
@@ -202,14 +202,14 @@ impl<'h> Host<'h> {
             DocumentLink::Id(id) => Ok(self.task.logical.clone().item(id)),
             DocumentLink::Rid(rid) => {
                 let rid = ItemRid::parse(rid).filter(|rid| rid.container == self.at().container.rid);
-                self.key_of_rid(rid.ok_or_else(|| Error::not_found(NOT_THERE))?)
+                self.key_of_rid(rid.ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))?)
             }
         }
     }
 
     pub fn key_of_rid(&self, rid: ItemRid) -> Result<ItemKey> {
         let key = self.task.handle.block_on(self.tx.key_of(rid.docnum))?;
-        key.ok_or_else(|| Error::not_found(NOT_THERE))
+        key.ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))
     }
 
     pub fn key_of_name(&self, id: &str) -> ItemKey {

@@ -68,7 +68,7 @@ impl Engine {
         let mut answer = self.in_transaction(at, key, context, move |host| triggered_write.run(host)).await;
         if let (Ok(done), Some(served_by)) = (&mut answer.result, &answer.served_by) {
             done.written.lsn = served_by.lsn;
-            done.written.record = done.written.record.take().map(|record| record.placed(served_by.lsn, record.seq));
+            done.written.record = done.written.record.take().map(|record| record.with_lsn(served_by.lsn, record.seq));
         }
         answer
     }

@@ -55,7 +55,7 @@ fn seek<'i>(all: &[IndexPredicate<'_>], index: &'i CompositeIndex) -> Option<(Co
             }
         }
         if let Some(range) = range {
-            return Some((CompositeSeek { index, range: range.behind(&known), covers }, paths + 1));
+            return Some((CompositeSeek { index, range: range.prefixed_by(&known), covers }, paths + 1));
         }
         break;
     }

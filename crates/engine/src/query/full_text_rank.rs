@@ -14,7 +14,7 @@ use pleiad_model::Result;
 use pleiad_partition::index::TermRange;
 use pleiad_partition::index::full_text::{decode_length, length_range, word_range};
 use pleiad_partition::index::full_text_id;
-use pleiad_partition::snapshot::{IndexEntry, behind};
+use pleiad_partition::snapshot::{IndexEntry, resume_after};
 use pleiad_sql::index_predicate::TextAggregate;
 use pleiad_sql::run::RowPipeline;
 use pleiad_storage::Direction;
@@ -138,7 +138,7 @@ impl<'p> PageExecutor<'p> {
             work.index_rows += rows.len() as u64;
             sum += rows.iter().map(of).sum::<u64>();
             match rows.last() {
-                Some(last) if more => range.from = behind(last, Direction::Forward),
+                Some(last) if more => range.from = resume_after(last, Direction::Forward),
                 _ => return Ok(sum),
             }
         }

@@ -10,7 +10,7 @@ use pleiad_model::{Result, Value};
 use pleiad_partition::index::encoding::{Decoded, TermType, decode};
 use pleiad_partition::index::full_text::word_range;
 use pleiad_partition::index::{PathHash, TermRange, UNINDEXED, UsableIndex, composite_id, full_text_id, spatial_id};
-use pleiad_partition::snapshot::{IndexEntry, behind};
+use pleiad_partition::snapshot::{IndexEntry, resume_after};
 use pleiad_spatial::{Geometry, cells};
 use pleiad_sql::expr::Context;
 use pleiad_sql::index_predicate::{
@@ -312,7 +312,7 @@ impl<'a> IndexSearcher<'a> {
                     return Ok(None);
                 }
                 match rows.last() {
-                    Some(last) if more => range.from = behind(last, Direction::Forward),
+                    Some(last) if more => range.from = resume_after(last, Direction::Forward),
                     _ => break,
                 }
             }

@@ -118,7 +118,7 @@ pub fn order_strategy(
         (1, Some([path])) if index.indexes(&path.path) => {
             Ok(OrderStrategy::Path { path: path.clone(), covers_all_items: index.is_explicit(&path.path) })
         }
-        (1, Some([path])) if index.wants(&path.path) => Ok(OrderStrategy::Sort),
+        (1, Some([path])) if index.policy_includes(&path.path) => Ok(OrderStrategy::Sort),
         (1, Some([path])) if !enable_scan && !path.path.is_empty() => Err(no_path(path, index)),
         (1, _) => Ok(OrderStrategy::Sort),
         (_, Some(paths)) => match index.composites().iter().find_map(|composite| matching(composite, paths)) {
@@ -145,7 +145,7 @@ fn no_path(path: &OrderPath, index: UsableIndex<'_>) -> Error {
 
 fn no_composite(paths: &[OrderPath], index: UsableIndex<'_>) -> Error {
     let text = composite_text(paths);
-    let remedy = match index.composites_to_be().iter().any(|composite| matching(composite, paths).is_some()) {
+    let remedy = match index.planned_composites().iter().any(|composite| matching(composite, paths).is_some()) {
         true => format!("{text} cannot be used yet. {BEING_BUILT}"),
         false => format!("Add {text} to compositeIndexes in the container's indexing policy."),
     };
@@ -282,7 +282,7 @@ fn vector_scan(
 fn candidate_list_size(request: &PlanRequest<'_>, rule: &VectorRule, items_read: f64) -> Option<usize> {
     let nearest = request.nearest?;
     let may = !nearest.search.brute_force && nearest.measure.function == rule.function;
-    if !may || matches!(request.start.at, ResumePoint::Key(_)) || !request.slice.partition.has_sketch(rule) {
+    if !may || matches!(request.start.at, ResumePoint::Key(_)) || !request.slice.partition.has_ann_index(rule) {
         return None;
     }
     let (multiplier, least) = match rule.index {

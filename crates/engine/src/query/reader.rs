@@ -64,7 +64,7 @@ impl PartitionReader {
     ) -> Result<PartitionReader> {
         let (view, overlay) = match transaction {
             Some(transaction) => (transaction.view.clone(), transaction.overlay.clone()),
-            None => (Arc::new(block_on_store(handle, slice.partition.view())?), Arc::default()),
+            None => (Arc::new(block_on_store(handle, slice.partition.snapshot())?), Arc::default()),
         };
         slice.partition.check_schema(schema)?;
         Ok(PartitionReader { view, overlay, is_fixed: transaction.is_some(), expiry, handle: handle.clone() })
@@ -100,7 +100,7 @@ impl PartitionReader {
 
     /// Whether the item is dead: expired or deleted by key. Queries skip dead items.
     pub fn is_dead(&self, record: &RecordView<'_>) -> bool {
-        self.view.is_gone(self.expiry, record)
+        self.view.is_dead(self.expiry, record)
     }
 
     /// Visits the items after one docnum, up to another, in docnum order, until `visit` returns false; returns true if
@@ -127,7 +127,7 @@ impl PartitionReader {
 
     /// How many items a slice has, without reading them; `None` if dead items or own writes make the row count inexact.
     pub fn count(&self, slice: &PartitionSlice) -> Result<Option<u64>> {
-        if self.view.has_gone(self.expiry) || !self.overlay.is_empty() {
+        if self.view.may_have_dead(self.expiry) || !self.overlay.is_empty() {
             return Ok(None);
         }
         if self.is_within(&slice.keys) {
@@ -215,7 +215,8 @@ impl PartitionReader {
         path: &[PathStep],
         is_missing: IsMissing<'_>,
     ) -> Result<Option<Candidates>> {
-        let candidates = self.block_on_store(slice.partition.lacking(&self.view, schema, path, is_missing))?;
+        let candidates =
+            self.block_on_store(slice.partition.missing_candidates(&self.view, schema, path, is_missing))?;
         if candidates.is_none() && !self.is_fixed {
             return Err(Error::new(Kind::Outdated, "a moment from before items were looked at"));
         }
@@ -244,12 +245,12 @@ impl PartitionReader {
         rows: usize,
     ) -> Result<(Vec<IndexEntry>, bool)> {
         let limit = Limit { rows: rows.min(ENTRIES_LIMIT.rows), ..ENTRIES_LIMIT };
-        self.block_on_store(self.view.postings(path, &range.from, &range.to, direction, limit))
+        self.block_on_store(self.view.index_entries(path, &range.from, &range.to, direction, limit))
     }
 
     /// Exact k-NN: the distances of all vectors at a path; `None` if they are too many to hold in memory.
     pub fn exact_knn(&self, query: VectorQuery<'_>) -> Result<Option<Vec<Neighbor>>> {
-        self.block_on_store(self.view.nearest_of_all(query))
+        self.block_on_store(self.view.distances_of_all(query))
     }
 
     /// ANN search: approximately the nearest `list` vectors; `None` if only exact k-NN is possible.
@@ -259,7 +260,7 @@ impl PartitionReader {
         query: VectorQuery<'_>,
         list: usize,
     ) -> Result<Option<Vec<Neighbor>>> {
-        self.block_on_store(slice.partition.nearest_about(&self.view, query, list))
+        self.block_on_store(slice.partition.ann_search(&self.view, query, list))
     }
 
     pub fn has_unindexed(&self, slice: &PartitionSlice) -> Result<bool> {
@@ -270,7 +271,7 @@ impl PartitionReader {
     pub fn probe(&self, path: u64, range: &TermRange) -> Result<Probe> {
         let few = Limit::rows(PROBE_ROWS);
         let (rows, more) =
-            self.block_on_store(self.view.postings(path, &range.from, &range.to, Direction::Forward, few))?;
+            self.block_on_store(self.view.index_entries(path, &range.from, &range.to, Direction::Forward, few))?;
         if !more {
             return Ok(Probe::Rows(rows));
         }

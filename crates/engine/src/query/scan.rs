@@ -11,7 +11,7 @@ use pleiad_partition::exact_knn::VectorQuery;
 use pleiad_partition::index::encoding::{
     Decoded, TermType, decode_component, encode_component, encode_scalar, encode_undefined,
 };
-use pleiad_partition::snapshot::{IndexEntry, behind};
+use pleiad_partition::snapshot::{IndexEntry, resume_after};
 use pleiad_partition::{RecordView, Schema};
 use pleiad_sql::computed::ComputedExprs;
 use pleiad_sql::document::{PropertyName, SlotValue};
@@ -271,8 +271,8 @@ impl SliceScan<'_> {
                 }
             }
             match rows.last() {
-                Some(last) if more && scan.backward => range.to = behind(last, direction),
-                Some(last) if more => range.from = behind(last, direction),
+                Some(last) if more && scan.backward => range.to = resume_after(last, direction),
+                Some(last) if more => range.from = resume_after(last, direction),
                 _ => return Ok(ScanEnd::Exhausted),
             }
         }

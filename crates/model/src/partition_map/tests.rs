@@ -20,7 +20,7 @@ fn epk(key: &str) -> EffectiveKey {
 }
 
 #[test]
-fn a_map_with_a_gap_is_refused() {
+fn a_map_with_a_gap_is_rejected() {
     let mut ranges = map(3).ranges().to_vec();
     ranges.remove(1);
     assert!(PartitionMap::new(2, ranges).is_err());
@@ -92,7 +92,7 @@ fn split(map: &PartitionMap, n: usize, at: EffectiveKey) -> PartitionMap {
 }
 
 #[test]
-fn what_a_range_covered_is_known_after_it_has_gone() {
+fn the_keys_of_a_replaced_range_stay_known() {
     let one = map(1);
     let two = split(&one, 0, epk("a"));
     let three = split(&two, 1, epk("b").max(epk("a")));
@@ -127,7 +127,7 @@ fn s45_children_have_new_ids_name_all_their_ancestors_and_cover_the_parent() {
 }
 
 #[test]
-fn a_merge_takes_neighbours_only_and_its_ids_are_never_given_again() {
+fn only_neighbours_merge_and_ids_are_never_reused() {
     let three = map(3);
     assert!(three.neighbours(&[0, 2]).is_err() && three.neighbours(&[1, 9]).is_err());
     let parents = three.neighbours(&[2, 1]).unwrap();
@@ -140,31 +140,31 @@ fn a_merge_takes_neighbours_only_and_its_ids_are_never_given_again() {
 }
 
 #[test]
-fn a_range_names_its_latest_ancestors_and_not_all_that_ever_were() {
+fn a_range_lists_only_its_latest_ancestors() {
     let then = map(1);
     let mut now = then.clone();
     for _ in 0..FORMER_MAX {
-        now = then.again(&split(&now, 0, epk("a")));
+        now = then.restored_over(&split(&now, 0, epk("a")));
     }
     let only = &now.ranges()[0];
     assert_eq!((only.parents.len(), only.parents.last()), (FORMER_MAX, Some(&(only.id - 1))), "newest ancestors stay");
     assert_eq!(now.next_id(), only.id + 1);
-    assert_eq!(then.after_all(2, 5000).ranges()[0].parents.len(), FORMER_MAX);
+    assert_eq!(then.restored_after_drop(2, 5000).ranges()[0].parents.len(), FORMER_MAX);
 }
 
 /// Its container was deleted, and the last map is unknown.
 #[test]
-fn a_map_comes_back_as_the_child_of_every_id_that_may_have_been() {
+fn a_restored_map_is_the_child_of_every_id_that_may_have_existed() {
     let then = map(2);
     let known = split(&then, 0, EffectiveKey::parse("0001").unwrap());
-    assert_eq!(then.after_all(1, 2), then, "no newer map exists");
-    let again = then.after_all(known.epoch, known.next_id());
-    assert!(again.epoch > known.epoch);
-    assert_eq!(again.ranges().iter().map(|range| range.id).collect::<Vec<_>>(), [4, 5]);
-    for range in again.ranges() {
-        assert_eq!((range.parents.as_slice(), range.since), (&[0, 1, 2, 3][..], again.epoch));
+    assert_eq!(then.restored_after_drop(1, 2), then, "no newer map exists");
+    let restored = then.restored_after_drop(known.epoch, known.next_id());
+    assert!(restored.epoch > known.epoch);
+    assert_eq!(restored.ranges().iter().map(|range| range.id).collect::<Vec<_>>(), [4, 5]);
+    for range in restored.ranges() {
+        assert_eq!((range.parents.as_slice(), range.since), (&[0, 1, 2, 3][..], restored.epoch));
     }
-    assert_eq!(again.keys_of(0), Some(&then.ranges()[0].keys), "the keys of former ranges stay known");
+    assert_eq!(restored.keys_of(0), Some(&then.ranges()[0].keys), "the keys of former ranges stay known");
 }
 
 /// A map after splits at some keys.
@@ -181,34 +181,34 @@ proptest! {
 
     /// Clients know `now`: the earlier map is restored as if it were split and merged from it.
     #[test]
-    fn an_earlier_map_comes_back_under_ids_that_nobody_knows(
+    fn an_earlier_map_is_restored_under_unused_ids(
         count in 1u32..4,
         before in prop::collection::vec("[a-z]{1,3}", 0..4),
         since in prop::collection::vec("[a-z]{1,3}", 0..6),
     ) {
         let then = splits(&map(count), &before);
         let now = splits(&then, &since);
-        let again = then.again(&now);
+        let restored = then.restored_over(&now);
         let places = |map: &PartitionMap| -> Vec<(EpkRange, u64, u32)> {
             map.ranges().iter().map(|range| (range.keys.clone(), range.shard, range.prefix)).collect()
         };
-        prop_assert_eq!(places(&again), places(&then), "the shards are unchanged");
+        prop_assert_eq!(places(&restored), places(&then), "the shards are unchanged");
         if now == then {
-            prop_assert_eq!(again, then);
+            prop_assert_eq!(restored, then);
             return Ok(());
         }
-        prop_assert!(again.epoch > now.epoch && again.ranges().iter().all(|range| range.since == again.epoch));
-        for range in again.ranges() {
-            prop_assert!(now.keys_of(range.id).is_none() && range.id < again.next_id());
-            for gone in now.ranges().iter().filter(|gone| gone.keys.intersect(&range.keys).is_some()) {
-                prop_assert!(range.parents.contains(&gone.id));
+        prop_assert!(restored.epoch > now.epoch && restored.ranges().iter().all(|range| range.since == restored.epoch));
+        for range in restored.ranges() {
+            prop_assert!(now.keys_of(range.id).is_none() && range.id < restored.next_id());
+            for former in now.ranges().iter().filter(|former| former.keys.intersect(&range.keys).is_some()) {
+                prop_assert!(range.parents.contains(&former.id));
             }
         }
-        for gone in then.ranges().iter().chain(now.ranges()) {
-            prop_assert_eq!(again.keys_of(gone.id), Some(&gone.keys));
+        for former in then.ranges().iter().chain(now.ranges()) {
+            prop_assert_eq!(restored.keys_of(former.id), Some(&former.keys));
         }
-        prop_assert_eq!(again.again(&again), again.clone());
-        prop_assert!(then.again(&again).ranges().iter().all(|range| again.keys_of(range.id).is_none()));
-        prop_assert_eq!(PartitionMap::from_value(&again.to_value()).unwrap(), again);
+        prop_assert_eq!(restored.restored_over(&restored), restored.clone());
+        prop_assert!(then.restored_over(&restored).ranges().iter().all(|range| restored.keys_of(range.id).is_none()));
+        prop_assert_eq!(PartitionMap::from_value(&restored.to_value()).unwrap(), restored);
     }
 }

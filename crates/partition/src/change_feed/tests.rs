@@ -19,7 +19,7 @@ fn everything(after: u64) -> ChangeQuery {
     ChangeQuery { scope: KeyScope::Keys(EpkRange::FULL), after, since_s: 0, expiry: Expiry::new(None, 7) }
 }
 
-fn by(items: usize) -> PageLimit {
+fn page_of(items: usize) -> PageLimit {
     PageLimit { items, bytes: WIDE }
 }
 
@@ -43,10 +43,10 @@ impl Model {
         self.lsns.insert(name, self.lsn);
     }
 
-    fn changes(&self, schema: &Schema, asked: &ChangeQuery) -> Vec<u64> {
+    fn changes(&self, schema: &Schema, query: &ChangeQuery) -> Vec<u64> {
         let wanted = |((pk, id), lsn): (&(String, String), &u64)| {
             let epk = key(schema, pk, id).logical.epk;
-            (*lsn > asked.after && asked.scope.holds(&epk)).then_some(*lsn)
+            (*lsn > query.after && query.scope.contains(&epk)).then_some(*lsn)
         };
         let mut lsns: Vec<u64> = self.lsns.iter().filter_map(wanted).collect();
         lsns.sort_unstable();
@@ -60,7 +60,7 @@ fn lsns(page: &LatestPage) -> Vec<u64> {
 
 /// Readers of every scope, each continuing where it stopped, while items are written and deleted between their pages.
 #[tokio::test]
-async fn every_change_since_a_position_comes_once_in_order_at_its_newest() {
+async fn every_changed_item_is_returned_once_in_lsn_order() {
     let (partition, schema) = (open(&memory()).await, schema(&["/pk"]));
     let one = key(&schema, "k1", "").logical.epk;
     let half = EpkRange { min: EffectiveKey::MIN, max: one.clone() };
@@ -78,7 +78,7 @@ async fn every_change_since_a_position_comes_once_in_order_at_its_newest() {
         let at = dice.below(readers.len() as u64) as usize;
         let items = 1 + dice.below(5) as usize;
         let want = model.changes(&schema, &readers[at]);
-        let page = partition.changes(&readers[at], by(items)).await.unwrap();
+        let page = partition.changes(&readers[at], page_of(items)).await.unwrap();
         assert_eq!(lsns(&page), want[..want.len().min(items)]);
         match want.get(items) {
             Some(next) => assert_eq!(page.lsn, next - 1, "everything before the next change has been seen"),
@@ -89,7 +89,7 @@ async fn every_change_since_a_position_comes_once_in_order_at_its_newest() {
 }
 
 #[tokio::test]
-async fn a_page_holds_as_many_bytes_as_asked_and_one_item_at_least() {
+async fn a_page_respects_its_byte_limit_and_has_at_least_one_item() {
     let (partition, schema) = (open(&memory()).await, schema(&["/pk"]));
     for n in 0..5 {
         let draft = draft(&schema, &n.to_string(), item("a", &n.to_string(), n));
@@ -133,32 +133,32 @@ async fn merged(changes: &[(u64, u16, u64, u32)]) -> Partition {
 }
 
 #[tokio::test]
-async fn a_transaction_is_never_cut() {
+async fn pages_never_divide_a_transaction() {
     let partition = merged(&[(1, 0, 10, 7), (2, 0, 11, 7), (2, 1, 12, 7), (2, 2, 13, 7), (3, 0, 14, 7)]).await;
     for (items, first, second) in
         [(1, vec![1], vec![2, 2, 2]), (2, vec![1, 2, 2, 2], vec![3]), (4, vec![1, 2, 2, 2], vec![3])]
     {
-        let page = partition.changes(&everything(0), by(items)).await.unwrap();
+        let page = partition.changes(&everything(0), page_of(items)).await.unwrap();
         assert_eq!(lsns(&page), first, "pages of {items}");
-        assert_eq!(lsns(&partition.changes(&everything(page.lsn), by(items)).await.unwrap()), second);
+        assert_eq!(lsns(&partition.changes(&everything(page.lsn), page_of(items)).await.unwrap()), second);
     }
 }
 
 #[tokio::test]
-async fn changes_of_merged_partitions_with_one_lsn_come_together() {
+async fn merged_changes_with_one_lsn_are_on_one_page() {
     let partition = merged(&[(4, 0, 10, 7), (4, 0, 1 << 41, 7), (5, 0, 11, 7)]).await;
-    let page = partition.changes(&everything(0), by(1)).await.unwrap();
+    let page = partition.changes(&everything(0), page_of(1)).await.unwrap();
     assert_eq!((lsns(&page), page.lsn), (vec![4, 4], 4));
 }
 
 #[tokio::test]
-async fn a_reader_begins_at_a_time() {
+async fn a_reader_can_start_at_a_time() {
     let times = [1000, 1001, 1001, 2000, 1999, 3000];
     let changes: Vec<_> = (1..).zip(times).map(|(lsn, ts_s)| (lsn, 0, lsn, ts_s)).collect();
     let partition = merged(&changes).await;
     for since_s in 990..3010 {
         let after = partition.lsn_at(FeedStart::Time(since_s)).await.unwrap();
-        let page = partition.changes(&ChangeQuery { since_s, ..everything(after) }, by(100)).await.unwrap();
+        let page = partition.changes(&ChangeQuery { since_s, ..everything(after) }, page_of(100)).await.unwrap();
         let want: Vec<u64> = changes.iter().filter(|change| change.3 >= since_s).map(|change| change.0).collect();
         assert_eq!(lsns(&page), want, "since {since_s}");
     }
@@ -167,15 +167,15 @@ async fn a_reader_begins_at_a_time() {
 }
 
 #[tokio::test]
-async fn a_position_ahead_of_the_partition_stays() {
+async fn a_position_after_the_last_lsn_is_kept() {
     let partition = merged(&[(1, 0, 10, 7)]).await;
-    let page = partition.changes(&everything(99), by(100)).await.unwrap();
+    let page = partition.changes(&everything(99), page_of(100)).await.unwrap();
     assert_eq!((lsns(&page), page.lsn), (vec![], 99));
 }
 
 /// Even for a small page, the search for the rare changes of one key does not read a few rows at a time.
 #[tokio::test]
-async fn what_is_rare_is_found_in_few_reads() {
+async fn rare_changes_are_found_in_few_reads() {
     let script = FaultPlan::default();
     let store = Arc::new(AnyStore::Faulty(Faulty::new(Memory::new(), script.clone())));
     let (partition, schema) = (open(&store).await, schema(&["/pk"]));
@@ -186,6 +186,6 @@ async fn what_is_rare_is_found_in_few_reads() {
     }
     script.fail(FaultPoint::Read, 8);
     let scope = KeyScope::Key(key(&schema, "rare", "").logical.epk);
-    let page = partition.changes(&ChangeQuery { scope, ..everything(0) }, by(1)).await.unwrap();
+    let page = partition.changes(&ChangeQuery { scope, ..everything(0) }, page_of(1)).await.unwrap();
     assert_eq!(lsns(&page), [151]);
 }

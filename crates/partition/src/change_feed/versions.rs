@@ -27,36 +27,36 @@ pub struct VersionPage {
 
 impl Partition {
     /// The versions after an LSN: at least those of one transaction, if there is one.
-    pub async fn versions(&self, asked: &ChangeQuery, quota: PageLimit) -> Result<VersionPage> {
-        let view = self.view().await?;
-        check_kept(&view, asked)?;
-        self.read_versions(&view, asked, quota).await
+    pub async fn versions(&self, query: &ChangeQuery, limit: PageLimit) -> Result<VersionPage> {
+        let view = self.snapshot().await?;
+        check_retained(&view, query)?;
+        self.read_versions(&view, query, limit).await
     }
 
     /// The same for a caller that itself prevents the removal of versions after its position. It does not check the
     /// retention watermark, which can be later after a merge with a partition that began to retain versions later.
-    pub async fn kept_versions(&self, asked: &ChangeQuery, quota: PageLimit) -> Result<VersionPage> {
-        self.read_versions(&self.view().await?, asked, quota).await
+    pub async fn retained_versions(&self, query: &ChangeQuery, limit: PageLimit) -> Result<VersionPage> {
+        self.read_versions(&self.snapshot().await?, query, limit).await
     }
 
     async fn read_versions(
         &self,
         view: &PartitionSnapshot,
-        asked: &ChangeQuery,
-        quota: PageLimit,
+        query: &ChangeQuery,
+        limit: PageLimit,
     ) -> Result<VersionPage> {
         let (mut page, mut bytes) = (VersionPage::default(), 0);
-        let mut from = keyspace::versions_from(self.range.shard, asked.after.saturating_add(1)).0;
+        let mut from = keyspace::versions_from(self.range.shard, query.after.saturating_add(1)).0;
         loop {
             let (rows, more) = view.version_rows(&from, CHUNK).await?;
             for (row, value) in &rows {
                 let (lsn, ..) = keyspace::decode_version(row)?;
-                let full = page.versions.len() >= quota.items || bytes >= quota.bytes;
+                let full = page.versions.len() >= limit.items || bytes >= limit.bytes;
                 if full && page.versions.last().is_some_and(|last| last.lsn != lsn) {
                     page.lsn = lsn - 1;
                     return Ok(page);
                 }
-                if asked.scope.holds(&EffectiveKey::from_bytes(epk_of(value)?)) {
+                if query.scope.contains(&EffectiveKey::from_bytes(epk_of(value)?)) {
                     page.versions.push(ItemVersion::decode(lsn, value)?);
                     bytes += page.versions.last().map_or(0, ItemVersion::bytes);
                 }
@@ -66,19 +66,19 @@ impl Partition {
                 _ => break,
             }
         }
-        page.lsn = view.lsn().max(asked.after);
+        page.lsn = view.lsn().max(query.after);
         Ok(page)
     }
 
     /// Clears the retention watermark. All versions have been removed, and no more are written.
-    pub async fn forget_versions(&self) -> Result<()> {
+    pub async fn clear_retention_watermark(&self) -> Result<()> {
         self.commit_state(|shard, _| shard.versions_from = None).await
     }
 
     /// Removes a chunk of the versions before this time, up to an LSN. Returns true if there may be more of them.
     pub async fn trim_versions(&self, before_s: u32, up_to: u64) -> Result<bool> {
         let from = keyspace::versions_from(self.range.shard, 0).0;
-        let (rows, more) = self.view().await?.version_rows(&from, CHUNK).await?;
+        let (rows, more) = self.snapshot().await?.version_rows(&from, CHUNK).await?;
         let mut old = 0;
         for (row, value) in &rows {
             if ts_s_of(value)? >= before_s || keyspace::decode_version(row)?.0 > up_to {
@@ -86,11 +86,11 @@ impl Partition {
             }
             old += 1;
         }
-        let Some(end) = end_of(&rows, old, more)? else { return Ok(false) };
+        let Some(end) = trim_end(&rows, old, more)? else { return Ok(false) };
         let to = keyspace::versions_from(self.range.shard, end.saturating_add(1)).0;
         let trim = |shard: &mut ShardState, batch: &mut Batch| {
             batch.delete_range(from, to);
-            shard.versions_from.iter_mut().for_each(|kept| kept.raise(end));
+            shard.versions_from.iter_mut().for_each(|watermark| watermark.raise(end));
         };
         self.commit_state(trim).await?;
         Ok(more && old == rows.len())
@@ -99,20 +99,20 @@ impl Partition {
 
 /// The last LSN all of whose versions are among the first `old`. A transaction that fills a whole chunk is removed
 /// whole.
-fn end_of(rows: &[(Bytes, Bytes)], old: usize, more: bool) -> Result<Option<u64>> {
+fn trim_end(rows: &[(Bytes, Bytes)], old: usize, more: bool) -> Result<Option<u64>> {
     let lsn_at =
         |at: usize| rows.get(at).map(|(row, _)| keyspace::decode_version(row).map(|(lsn, ..)| lsn)).transpose();
     let (Some(first), Some(last)) = (lsn_at(0)?, lsn_at(old.wrapping_sub(1))?) else { return Ok(None) };
-    let goes_on = lsn_at(old)? == Some(last) || (old == rows.len() && more);
-    Ok(match goes_on {
+    let continues = lsn_at(old)? == Some(last) || (old == rows.len() && more);
+    Ok(match continues {
         true if last == first && old == rows.len() => Some(last),
         true => Some(last - 1).filter(|end| *end >= first),
         false => Some(last),
     })
 }
 
-fn check_kept(view: &PartitionSnapshot, asked: &ChangeQuery) -> Result<()> {
-    if asked.after >= view.versions_from(&asked.scope) {
+fn check_retained(view: &PartitionSnapshot, query: &ChangeQuery) -> Result<()> {
+    if query.after >= view.versions_from(&query.scope) {
         return Ok(());
     }
     Err(Error::invalid(

@@ -10,8 +10,8 @@ use pleiad_model::Result;
 use pleiad_storage::store::Pair;
 use pleiad_storage::{Direction, Limit, Snapshot, keyspace};
 
+use super::cursor::KeyspaceCursor;
 use super::item::CheckedItem;
-use super::walk::KeyspaceCursor;
 use super::{Check, Tag, hex};
 use crate::key::{KeyStats, LogicalKey};
 
@@ -33,13 +33,13 @@ impl KeyGroup {
 
 impl Check<'_> {
     pub(super) async fn keys(&mut self) -> Result<()> {
-        let mut members = self.walk(Tag::Member);
+        let mut members = self.cursor(Tag::Member);
         let mut group: Option<KeyGroup> = None;
         while let Some(chunk) = members.next(&self.snapshot).await? {
             for (row, doc) in self.members(chunk).await? {
                 let Ok((epk, docnum)) = keyspace::decode_member(&row) else { continue };
                 if let Some(done) = group.take_if(|group| group.epk != epk) {
-                    self.settle(done).await?;
+                    self.compare_group(done).await?;
                 }
                 let group = group.get_or_insert_with(|| KeyGroup { epk, sums: BTreeMap::new() });
                 let doc_row = keyspace::doc(self.range.shard, docnum);
@@ -50,7 +50,7 @@ impl Check<'_> {
             }
         }
         if let Some(done) = group {
-            self.settle(done).await?;
+            self.compare_group(done).await?;
         }
         self.keys_without_items().await
     }
@@ -62,7 +62,7 @@ impl Check<'_> {
         Ok(rows.into_iter().zip(docs).collect())
     }
 
-    async fn settle(&mut self, mut group: KeyGroup) -> Result<()> {
+    async fn compare_group(&mut self, mut group: KeyGroup) -> Result<()> {
         let mut rows = KeyspaceCursor::new(keyspace::epk_exact(self.range.shard, Tag::Key, &group.epk));
         while let Some(chunk) = rows.next(&self.snapshot).await? {
             self.report.keys += chunk.len() as u64;
@@ -85,7 +85,7 @@ impl Check<'_> {
         if self.count(Tag::Key).await? == self.report.keys {
             return Ok(());
         }
-        let mut rows = self.walk(Tag::Key);
+        let mut rows = self.cursor(Tag::Key);
         while let Some(chunk) = rows.next(&self.snapshot).await? {
             for (row, _) in chunk {
                 if !self.has_members(&row).await? {
@@ -107,6 +107,6 @@ fn without_items(row: &[u8]) -> String {
     format!("the key row {} is of a logical partition without items", hex(row))
 }
 
-fn miscounted(row: &[u8], is: &KeyStats) -> String {
-    format!("the key row {} miscounts: there are {} items with {} bytes", hex(row), is.items, is.bytes)
+fn miscounted(row: &[u8], actual: &KeyStats) -> String {
+    format!("the key row {} miscounts: there are {} items with {} bytes", hex(row), actual.items, actual.bytes)
 }

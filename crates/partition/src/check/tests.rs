@@ -31,7 +31,7 @@ impl World {
     }
 
     /// Three logical partitions that have seen every kind of write.
-    fn lived_in() -> World {
+    fn populated() -> World {
         let world = World::empty();
         for n in 0..40 {
             world.write(Verb::Create, &format!("i{n}"), &item(&format!("i{n}"), n % 3, n), true);
@@ -86,7 +86,11 @@ impl World {
     #[track_caller]
     fn check_finds(&self, says: &str) {
         let problems = self.check().problems;
-        assert!(problems.told.iter().any(|told| told.contains(says)), "{says:?} is not reported: {:?}", problems.told);
+        assert!(
+            problems.messages.iter().any(|message| message.contains(says)),
+            "{says:?} is not reported: {:?}",
+            problems.messages
+        );
     }
 }
 
@@ -102,20 +106,20 @@ fn item(id: &str, pk: i64, n: i64) -> String {
 }
 
 #[test]
-fn a_shard_that_was_only_ever_written_through_transactions_is_sound() {
-    let report = World::lived_in().check();
+fn a_shard_written_by_the_partition_has_no_problems() {
+    let report = World::populated().check();
     assert_eq!(report.problems, Problems::default());
     assert_eq!((report.items, report.keys, report.lsn), (38, 3, 47));
 }
 
 #[test]
-fn an_empty_shard_is_sound() {
+fn an_empty_shard_has_no_problems() {
     assert_eq!(World::empty().check(), CheckReport::default());
 }
 
 #[test]
-fn no_row_can_go_unnoticed() {
-    let world = World::lived_in();
+fn every_deleted_row_is_reported() {
+    let world = World::populated();
     for (row, value) in world.rows() {
         world.delete(&row);
         assert_ne!(world.check().problems.count, 0, "the deletion of row {} was not reported", hex(&row));
@@ -125,8 +129,8 @@ fn no_row_can_go_unnoticed() {
 }
 
 #[test]
-fn no_row_that_points_or_counts_can_change_unnoticed() {
-    let world = World::lived_in();
+fn every_changed_pointer_or_counter_row_is_reported() {
+    let world = World::populated();
     for (row, value) in world.rows().into_iter().filter(|(row, _)| tag_of(row) != Some(Tag::Doc as u8)) {
         let changed = value.split_last().map_or(vec![1], |(last, rest)| [rest, &[last ^ 1]].concat());
         world.put(&row, &changed);
@@ -137,11 +141,11 @@ fn no_row_that_points_or_counts_can_change_unnoticed() {
 
 /// During an index transformation, rows that both policies produce must exist, and rows that neither produces must not.
 #[test]
-fn on_the_way_to_another_policy_rows_of_both_are_sound_and_others_are_not() {
+fn index_transformations_allow_rows_of_either_policy_and_no_others() {
     let new = r#"{"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/deep/*"}],
                   "compositeIndexes":[[{"path":"/n"},{"path":"/pk"}]]}"#;
-    let way = Schema { unique: schema().unique, ..crate::testing::schema_with(&["/pk"], 2, new, &["{}"]) };
-    let world = World { schema: way, ..World::lived_in() };
+    let transition = Schema { unique: schema().unique, ..crate::testing::schema_with(&["/pk"], 2, new, &["{}"]) };
+    let world = World { schema: transition, ..World::populated() };
     assert_eq!(world.check().problems, Problems::default());
     let path = |name| crate::index::PathHash::ROOT.property(name).finish();
     let index = world.rows().into_iter().filter(|(row, _)| tag_of(row) == Some(Tag::Index as u8));
@@ -157,7 +161,7 @@ fn on_the_way_to_another_policy_rows_of_both_are_sound_and_others_are_not() {
 }
 
 #[test]
-fn rows_without_an_item_are_named() {
+fn orphan_rows_are_reported() {
     let epk = world_key().logical.epk;
     let number = 3 << DOCNUM_COUNTER_BITS | 999_u64;
     let strays = [
@@ -170,10 +174,10 @@ fn rows_without_an_item_are_named() {
         (keyspace::ttl(SHARD, 5, number), vec![], "of a kind that items do not have"),
     ];
     for (row, value, says) in strays {
-        let world = World::lived_in();
+        let world = World::populated();
         world.put(&row, &value);
         world.check_finds(says);
-        assert_eq!(world.check().problems.count, 1, "{:?}", world.check().problems.told);
+        assert_eq!(world.check().problems.count, 1, "{:?}", world.check().problems.messages);
     }
 }
 
@@ -182,8 +186,8 @@ fn world_key() -> ItemKey {
 }
 
 #[test]
-fn an_item_whose_bytes_are_damaged_is_named_and_stops_nothing() {
-    let world = World::lived_in();
+fn a_damaged_item_is_reported_and_the_check_continues() {
+    let world = World::populated();
     let (row, value) = world.rows().into_iter().find(|(row, _)| tag_of(row) == Some(Tag::Doc as u8)).unwrap();
     world.put(&row, &value[..value.len() - 1]);
     world.check_finds("not valid JSON");
@@ -192,8 +196,8 @@ fn an_item_whose_bytes_are_damaged_is_named_and_stops_nothing() {
 }
 
 #[test]
-fn an_item_in_the_wrong_partition_is_named() {
-    let world = World::lived_in();
+fn an_item_outside_the_partitions_range_is_reported() {
+    let world = World::populated();
     let mut range = world.partition.range.clone();
     range.keys.max = world_key().logical.epk;
     let committer = Committer::start(world.store.clone(), SyncPolicy::Synced).unwrap();
@@ -202,9 +206,9 @@ fn an_item_in_the_wrong_partition_is_named() {
 }
 
 #[test]
-fn problems_beyond_the_first_hundred_are_counted() {
+fn problems_after_the_first_hundred_are_only_counted() {
     let world = World::empty();
     (0..150).for_each(|n| world.put(&keyspace::feed(SHARD, n, 0, n), &[]));
     let problems = world.check().problems;
-    assert_eq!((problems.told.len(), problems.count), (PROBLEMS_TOLD_MAX, 150));
+    assert_eq!((problems.messages.len(), problems.count), (PROBLEMS_REPORTED_MAX, 150));
 }

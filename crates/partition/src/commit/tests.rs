@@ -59,7 +59,7 @@ async fn later_entries_win_over_earlier_ones_in_one_group() {
 }
 
 #[tokio::test]
-async fn nothing_is_acknowledged_or_there_before_its_commit() {
+async fn nothing_is_acknowledged_or_visible_before_its_commit() {
     let store = memory();
     let committer = Committer::start(store.clone(), SyncPolicy::Synced).unwrap();
     let gate = Gate::close(&committer);
@@ -72,18 +72,18 @@ async fn nothing_is_acknowledged_or_there_before_its_commit() {
 }
 
 #[tokio::test]
-async fn owners_hear_before_writers_and_in_order() {
-    struct Heard(Mutex<Vec<u64>>);
-    impl Publish for Heard {
+async fn lsns_are_published_in_order_and_before_the_acknowledgement() {
+    struct PublishedLsns(Mutex<Vec<u64>>);
+    impl Publish for PublishedLsns {
         fn published(&self, lsn: u64) {
             self.0.lock().push(lsn);
         }
     }
     let committer = Committer::start(memory(), SyncPolicy::Synced).unwrap();
-    let heard = Arc::new(Heard(Mutex::default()));
+    let published = Arc::new(PublishedLsns(Mutex::default()));
     let entry = |lsn| {
         let (done, outcome) = oneshot::channel();
-        let owner: Arc<dyn Publish> = heard.clone();
+        let owner: Arc<dyn Publish> = published.clone();
         committer
             .enqueue(CommitEntry { batch: Batch::default(), state: None, owner: Some((owner, lsn)), done })
             .unwrap();
@@ -92,13 +92,13 @@ async fn owners_hear_before_writers_and_in_order() {
     let outcomes: Vec<Outcome> = (1..=3000).map(entry).collect();
     for (lsn, outcome) in (1..).zip(outcomes) {
         assert_eq!(kind(outcome).await, None);
-        assert!(heard.0.lock().len() as u64 >= lsn, "acknowledged before it was published");
+        assert!(published.0.lock().len() as u64 >= lsn, "acknowledged before it was published");
     }
-    assert!(heard.0.lock().iter().copied().eq(1..=3000));
+    assert!(published.0.lock().iter().copied().eq(1..=3000));
 }
 
 #[tokio::test]
-async fn what_waits_becomes_one_batch() {
+async fn queued_entries_are_committed_as_one_batch() {
     let (committer, store, script) = faulty(SyncPolicy::Synced);
     script.fail(FaultPoint::Commit, 2); // after the gate's batch and the queued entries' batch
     let gate = Gate::close(&committer);
@@ -148,7 +148,7 @@ fn a_group_is_bounded_in_entries_and_bytes_and_never_empty() {
 }
 
 #[tokio::test]
-async fn a_failed_commit_fails_everything_behind_it_and_after_it() {
+async fn a_failed_commit_fails_queued_and_later_entries() {
     let (committer, store, script) = faulty(SyncPolicy::Synced);
     assert_eq!(kind(put(&committer, "before", "")).await, None);
     let gate = Gate::close(&committer);
@@ -164,7 +164,7 @@ async fn a_failed_commit_fails_everything_behind_it_and_after_it() {
 }
 
 #[tokio::test]
-async fn a_commit_reported_as_failed_is_not_acknowledged_although_it_is_there() {
+async fn a_commit_reported_as_failed_is_not_acknowledged_although_it_was_stored() {
     let (committer, store, script) = faulty(SyncPolicy::Synced);
     script.fail(FaultPoint::CommitApplied, 0);
     assert_eq!(kind(put(&committer, "a", "")).await, Some(Kind::Unavailable));
@@ -173,14 +173,14 @@ async fn a_commit_reported_as_failed_is_not_acknowledged_although_it_is_there() 
 }
 
 #[tokio::test]
-async fn stopping_finishes_what_is_queued_and_takes_no_more() {
+async fn stopping_commits_the_queue_and_rejects_new_entries() {
     let store = memory();
     let committer = Committer::start(store.clone(), LATER).unwrap();
     let gate = Gate::close(&committer);
     let queued: Vec<Outcome> = (0..3000).map(|n| put(&committer, &n.to_string(), "")).collect();
     let (one, two) = (committer.clone(), committer.clone());
     let stops = [tokio::spawn(async move { one.stop().await }), tokio::spawn(async move { two.stop().await })];
-    while !committer.hold.shared.queue.lock().closed {
+    while !committer.handle.shared.queue.lock().closed {
         tokio::task::yield_now().await;
     }
     assert_eq!(kind(put(&committer, "late", "")).await, Some(Kind::Unavailable));
@@ -196,7 +196,7 @@ async fn stopping_finishes_what_is_queued_and_takes_no_more() {
 }
 
 #[tokio::test]
-async fn after_the_stop_only_the_owners_hold_the_store() {
+async fn a_stopped_committer_holds_no_reference_to_the_store() {
     let store = memory();
     let committer = Committer::start(store.clone(), LATER).unwrap();
     committer.stop().await;
@@ -205,7 +205,7 @@ async fn after_the_stop_only_the_owners_hold_the_store() {
 }
 
 #[tokio::test]
-async fn a_forgotten_committer_finishes_and_ends() {
+async fn a_dropped_committer_commits_its_queue_and_ends() {
     let store = memory();
     let committer = Committer::start(store.clone(), LATER).unwrap();
     let outcome = put(&committer, "key", "");
@@ -217,20 +217,20 @@ async fn a_forgotten_committer_finishes_and_ends() {
 }
 
 #[tokio::test]
-async fn stopping_syncs_what_was_only_written() {
+async fn stopping_syncs_unsynced_writes() {
     let (committer, _store, script) = faulty(LATER);
     assert_eq!(kind(put(&committer, "key", "")).await, None);
     script.fail(FaultPoint::Sync, 0);
     committer.stop().await;
-    assert!(committer.hold.shared.queue.lock().failed.is_some(), "the sync that should fail was not called");
+    assert!(committer.handle.shared.queue.lock().failed.is_some(), "the sync that should fail was not called");
 }
 
 #[tokio::test]
-async fn an_idle_store_is_synced_after_the_delay_and_a_failed_sync_is_the_end() {
+async fn an_idle_store_is_synced_after_the_delay_and_a_failed_sync_stops_all_writes() {
     let (committer, store, script) = faulty(SyncPolicy::SyncedWithin(Duration::from_millis(1)));
     script.fail(FaultPoint::Sync, 0);
     assert_eq!(kind(put(&committer, "key", "")).await, None);
-    while committer.hold.shared.queue.lock().failed.is_none() {
+    while committer.handle.shared.queue.lock().failed.is_none() {
         std::thread::yield_now();
     }
     assert_eq!(kind(put(&committer, "late", "")).await, Some(Kind::Unavailable));
@@ -238,14 +238,14 @@ async fn an_idle_store_is_synced_after_the_delay_and_a_failed_sync_is_the_end() 
 }
 
 #[tokio::test]
-async fn a_store_that_never_rests_is_synced_as_well() {
+async fn a_busy_store_is_synced_within_the_delay() {
     let (committer, _store, script) = faulty(SyncPolicy::SyncedWithin(Duration::from_millis(20)));
     script.fail(FaultPoint::Sync, 0);
     while committer.commit(Batch::default()).await.is_ok() {}
 }
 
 #[tokio::test]
-async fn nobody_waits_for_a_committer_that_panicked() {
+async fn waiting_writers_fail_when_the_committer_panics() {
     struct Broken;
     impl Publish for Broken {
         fn published(&self, _: u64) {

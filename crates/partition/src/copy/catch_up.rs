@@ -22,7 +22,7 @@ use crate::version_row::epk_of;
 const LOG_CHUNK: Limit = Limit::rows(4096);
 const VERSIONS_CHUNK: Limit = Limit { rows: 4096, bytes: 1 << 20 };
 /// Items compared together: at most 128 MB with the largest items.
-const ITEMS_AT_ONCE: usize = 32;
+const ITEMS_PER_CHUNK: usize = 32;
 /// Commits stay small, so that writers of other partitions do not wait long for them.
 const BATCH_BYTES: usize = 1 << 20;
 
@@ -57,20 +57,20 @@ enum CatchUpPass {
 
 impl Copy {
     /// Applies the parents' changes up to now. The caller commits the round's batch before the next round.
-    pub async fn catch_up(&mut self, watch: OnCopyProgress<'_>) -> Result<CatchUpRound> {
+    pub async fn catch_up(&mut self, on_progress: OnCopyProgress<'_>) -> Result<CatchUpRound> {
         let snapshot = self.store.snapshot().await?;
         let mut round = CatchUpRound { changes: 0, batch: Batch::new() };
         self.copy_versions(&snapshot, &mut round.batch).await?;
         for touched in self.touched(&snapshot, &mut round.changes).await? {
             for pass in [CatchUpPass::Remove, CatchUpPass::Insert] {
-                self.pass(&snapshot, &touched, pass, &mut round.batch, watch).await?;
+                self.pass(&snapshot, &touched, pass, &mut round.batch, on_progress).await?;
             }
         }
         if !round.batch.is_empty() {
             round.batch.append(&mut self.states_batch());
         }
         self.figures.changes += round.changes;
-        watch(&self.figures)?;
+        on_progress(&self.figures)?;
         Ok(round)
     }
 
@@ -129,23 +129,23 @@ impl Copy {
         touched: &Touched,
         pass: CatchUpPass,
         batch: &mut Batch,
-        watch: OnCopyProgress<'_>,
+        on_progress: OnCopyProgress<'_>,
     ) -> Result<()> {
         let mut docnums = touched.docnums.iter();
         loop {
-            let chunk: Vec<u64> = docnums.by_ref().take(ITEMS_AT_ONCE).collect();
+            let chunk: Vec<u64> = docnums.by_ref().take(ITEMS_PER_CHUNK).collect();
             if chunk.is_empty() {
                 return Ok(());
             }
             let differing = self.differing(snapshot, touched, &chunk).await?;
             if pass == CatchUpPass::Remove {
-                self.count_keys(snapshot, touched, &differing, batch).await?;
+                self.copy_key_stats(snapshot, touched, &differing, batch).await?;
             }
             self.write(touched.child, &differing, pass, batch);
             if batch.bytes() >= BATCH_BYTES {
                 batch.append(&mut self.states_batch());
                 self.committer.commit(std::mem::take(batch)).await?;
-                watch(&self.figures)?;
+                on_progress(&self.figures)?;
             }
         }
     }
@@ -156,11 +156,11 @@ impl Copy {
     async fn differing(&self, snapshot: &AnySnapshot, touched: &Touched, docnums: &[u64]) -> Result<Vec<ItemDelta>> {
         let Some(child) = self.children.get(touched.child) else { return Ok(Vec::new()) };
         let rows = |shard| -> Vec<Bytes> { docnums.iter().map(|&docnum| keyspace::doc(shard, docnum)).collect() };
-        let (theirs, ours) = (rows(touched.parent_shard), rows(child.shard));
-        let new = snapshot.get_many(&theirs).await?;
-        let old = self.store.get_many(&ours).await?;
+        let (parent_rows, child_rows) = (rows(touched.parent_shard), rows(child.shard));
+        let new = snapshot.get_many(&parent_rows).await?;
+        let old = self.store.get_many(&child_rows).await?;
         let mut differing = Vec::new();
-        for ((row, old), new) in ours.iter().zip(old).zip(new) {
+        for ((row, old), new) in child_rows.iter().zip(old).zip(new) {
             if old != new {
                 let read =
                     |bytes: Option<Bytes>| bytes.map(|bytes| CheckedItem::read(&self.schema, row, bytes)).transpose();
@@ -192,7 +192,7 @@ impl Copy {
     }
 
     /// Copies the statistics rows of the affected keys from the parent instead of recomputing them.
-    async fn count_keys(
+    async fn copy_key_stats(
         &self,
         snapshot: &AnySnapshot,
         touched: &Touched,
@@ -207,12 +207,13 @@ impl Copy {
         }
         let newest = self.store.snapshot().await?;
         for epk in epks {
-            let theirs = key_rows(snapshot, touched.parent_shard, epk).await?;
-            let ours = key_rows(&newest, child.shard, epk).await?;
-            ours.keys()
-                .filter(|row| !theirs.contains_key(*row))
+            let parent_rows = key_rows(snapshot, touched.parent_shard, epk).await?;
+            let child_rows = key_rows(&newest, child.shard, epk).await?;
+            child_rows
+                .keys()
+                .filter(|row| !parent_rows.contains_key(*row))
                 .for_each(|row| batch.delete(with_shard(child.shard, row)));
-            theirs.iter().for_each(|(row, value)| batch.put(with_shard(child.shard, row), value));
+            parent_rows.iter().for_each(|(row, value)| batch.put(with_shard(child.shard, row), value));
         }
         Ok(())
     }

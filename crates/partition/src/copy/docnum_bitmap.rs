@@ -14,14 +14,14 @@ pub struct DocnumBitmap {
 impl DocnumBitmap {
     pub fn insert(&mut self, docnum: u64) {
         let block = self.blocks.entry(docnum / BLOCK_BITS).or_insert_with(|| Box::new([0; WORDS]));
-        let (word, bit) = place(docnum);
+        let (word, bit) = position(docnum);
         if let Some(word) = block.get_mut(word) {
             *word |= bit;
         }
     }
 
     pub fn contains(&self, docnum: u64) -> bool {
-        let (word, bit) = place(docnum);
+        let (word, bit) = position(docnum);
         self.blocks.get(&(docnum / BLOCK_BITS)).and_then(|block| block.get(word)).is_some_and(|word| word & bit != 0)
     }
 
@@ -36,7 +36,7 @@ impl DocnumBitmap {
     }
 }
 
-fn place(docnum: u64) -> (usize, u64) {
+fn position(docnum: u64) -> (usize, u64) {
     ((docnum % BLOCK_BITS / 64) as usize, 1 << (docnum % 64))
 }
 
@@ -50,7 +50,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_set_is_what_was_put_into_it(numbers in proptest::collection::btree_set(prop_oneof![0..9000u64, any::<u64>()], 0..200), other: u64) {
+        fn a_bitmap_contains_exactly_what_was_inserted(numbers in proptest::collection::btree_set(prop_oneof![0..9000u64, any::<u64>()], 0..200), other: u64) {
             let mut set = DocnumBitmap::default();
             numbers.iter().for_each(|&n| set.insert(n));
             prop_assert_eq!(set.iter().collect::<BTreeSet<_>>(), numbers.clone());

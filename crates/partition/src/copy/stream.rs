@@ -20,7 +20,7 @@ const CHUNK: Limit = Limit { rows: 4096, bytes: 1 << 20 };
 const INGEST_BYTES: usize = 16 << 20;
 
 impl Copy {
-    pub(super) async fn stream(&mut self, snapshot: &AnySnapshot, watch: OnCopyProgress<'_>) -> Result<()> {
+    pub(super) async fn stream(&mut self, snapshot: &AnySnapshot, on_progress: OnCopyProgress<'_>) -> Result<()> {
         for (seen, parent) in self.seen_lsn.iter_mut().zip(&self.parents) {
             *seen = lsn_in(snapshot, parent.range.shard).await?;
         }
@@ -31,7 +31,7 @@ impl Copy {
                 for row in &chunk {
                     let child = self.destination(tag, row, &sinks)?;
                     if let Some(sink) = sinks.get_mut(child) {
-                        self.figures.terms += sink.take(tag, row)?;
+                        self.figures.terms += sink.put(tag, row)?;
                     }
                     self.figures.rows += 1;
                     self.figures.bytes += (row.0.len() + row.1.len()) as u64;
@@ -40,7 +40,7 @@ impl Copy {
                     sink.flush(&self.store, INGEST_BYTES).await?;
                 }
                 self.figures.items = sinks.iter().map(|sink| sink.state.items).sum();
-                watch(&self.figures)?;
+                on_progress(&self.figures)?;
             }
         }
         for sink in &mut sinks {
@@ -88,7 +88,7 @@ impl Sink {
     }
 
     /// Returns the number of index rows that will follow for this row.
-    fn take(&mut self, tag: Tag, (key, value): &Pair) -> Result<u64> {
+    fn put(&mut self, tag: Tag, (key, value): &Pair) -> Result<u64> {
         self.batch.put(keyspace::with_shard(key, self.shard), value);
         if tag != Tag::Doc {
             return Ok(0);

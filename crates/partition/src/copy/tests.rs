@@ -100,7 +100,7 @@ impl World {
     }
 
     /// Runs every step of a copy; some are first started and aborted.
-    async fn copied(
+    async fn run_copy(
         &self,
         parents: &[Arc<Partition>],
         children: &[PartitionKeyRange],
@@ -131,7 +131,7 @@ impl World {
         parents.iter().for_each(|parent| parent.fence());
         self.commit(Batch::default()).await;
         let mut batch = copy.catch_up(&mut |_| Ok(())).await.unwrap().batch;
-        for (child, state) in children.iter().zip(copy.first_states()) {
+        for (child, state) in children.iter().zip(copy.initial_states()) {
             batch.put(keyspace::state(child.shard), state.encode());
         }
         self.commit(batch).await;
@@ -171,7 +171,7 @@ impl World {
     }
 
     async fn check(&self, parents: &[Arc<Partition>], children: &[Arc<Partition>]) {
-        let lsn = parents.iter().map(|parent| parent.usage().lsn).max().unwrap() + u64::from(parents.len() > 1);
+        let lsn = parents.iter().map(|parent| parent.shard_state().lsn).max().unwrap() + u64::from(parents.len() > 1);
         for child in children {
             audit(child, &self.schema).await;
             assert_eq!(child.lsn(), lsn);
@@ -192,7 +192,7 @@ fn failing_after(left: &mut u64) -> impl FnMut(&CopyFigures) -> Result<()> + Sen
 
 /// A copy spends its time on bytes, and large items are copied before their small index rows.
 #[tokio::test]
-async fn a_copy_tells_how_far_it_is_in_bytes() {
+async fn copy_progress_follows_the_copied_bytes() {
     let world = World { schema: Arc::new(schema(&["/pk"])), ..World::new(memory()) };
     let parent = [world.open(&range(7, EpkRange::FULL)).await];
     for n in 0..2000 {
@@ -201,15 +201,15 @@ async fn a_copy_tells_how_far_it_is_in_bytes() {
         let draft = draft(&world.schema, &n.to_string(), body);
         parent[0].write(&world.schema, Verb::Create, &draft, &Precondition::None, 7).await.unwrap();
     }
-    let mut told = Vec::new();
+    let mut reports = Vec::new();
     let mut watch = |figures: &CopyFigures| {
-        told.push(*figures);
+        reports.push(*figures);
         Ok(())
     };
     world.copy(&parent, &[range(8, EpkRange::FULL)]).run(&mut watch).await.unwrap();
-    let total = told.last().unwrap().bytes;
-    assert!(told.len() > 3);
-    for figures in told {
+    let total = reports.last().unwrap().bytes;
+    assert!(reports.len() > 3);
+    for figures in reports {
         let (says, is) = (figures.percent(), figures.bytes * 100 / total);
         assert!(says.abs_diff(is) <= 20, "reported {says} percent at {is} percent");
     }
@@ -225,24 +225,24 @@ async fn examine(store: Arc<AnyStore>, seed: u64, live: bool) {
     let mut dice = Dice(seed);
     let parent = [world.open(&range(7, EpkRange::FULL)).await];
     world.writes(&parent, seed, 150).await;
-    let at = parent[0].middle().await.unwrap().unwrap();
+    let at = parent[0].split_point().await.unwrap().unwrap();
 
     let storm = live.then(|| world.storm(&parent, seed));
-    let children = world.copied(&parent, &halves(&at, 8), &mut dice).await;
-    calm(storm).await;
+    let children = world.run_copy(&parent, &halves(&at, 8), &mut dice).await;
+    stop_storm(storm).await;
     world.check(&parent, &children).await;
 
     // Both halves accept writes of their own, then they are merged.
     world.writes(&children, seed + 1, 100).await;
     let storm = live.then(|| world.storm(&children, seed + 2));
-    let merged = world.copied(&children, &[range(20, EpkRange::FULL)], &mut dice).await;
-    calm(storm).await;
+    let merged = world.run_copy(&children, &[range(20, EpkRange::FULL)], &mut dice).await;
+    stop_storm(storm).await;
     world.check(&children, &merged).await;
     world.writes(&merged, seed + 3, 50).await;
     audit(&merged[0], &world.schema).await;
 }
 
-async fn calm(storm: Option<Storm>) {
+async fn stop_storm(storm: Option<Storm>) {
     let Some(storm) = storm else { return };
     storm.stop.store(true, Ordering::Relaxed);
     for task in storm.tasks {
@@ -251,14 +251,14 @@ async fn calm(storm: Option<Storm>) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn s28_s47_children_hold_what_the_parent_held_and_a_merge_what_both_held() {
+async fn s28_s47_a_split_copies_every_row_and_a_merge_joins_them() {
     for seed in 1..=12 {
         examine(memory(), seed, true).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn copies_on_disk_are_as_good_as_in_memory() {
+async fn copies_on_disk_equal_copies_in_memory() {
     let dir = tempfile::tempdir().unwrap();
     let disk = RocksStore::open(dir.path(), RocksOptions::default()).unwrap();
     examine(Arc::new(AnyStore::Embedded(disk)), 42, true).await;
@@ -268,34 +268,34 @@ async fn copies_on_disk_are_as_good_as_in_memory() {
 }
 
 #[tokio::test]
-async fn s46_the_middle_halves_the_bytes_and_cuts_no_key() {
+async fn s46_the_split_point_halves_the_bytes_and_divides_no_key() {
     let world = World::new(memory());
     let partition = world.open(&range(7, EpkRange::FULL)).await;
-    assert_eq!(partition.middle().await.unwrap(), None, "nothing to split");
+    assert_eq!(partition.split_point().await.unwrap(), None, "nothing to split");
     for n in 0..400 {
         let draft = draft(&world.schema, &n.to_string(), item(&format!("p{}", n % 200), &n.to_string(), n));
         partition.write(&world.schema, Verb::Create, &draft, &Precondition::None, 7).await.unwrap();
     }
-    let at = partition.middle().await.unwrap().unwrap();
-    let children = world.copied(std::slice::from_ref(&partition), &halves(&at, 8), &mut Dice(1)).await;
-    let bytes: Vec<u64> = children.iter().map(|child| child.usage().item_bytes).collect();
+    let at = partition.split_point().await.unwrap().unwrap();
+    let children = world.run_copy(std::slice::from_ref(&partition), &halves(&at, 8), &mut Dice(1)).await;
+    let bytes: Vec<u64> = children.iter().map(|child| child.shard_state().item_bytes).collect();
     assert!(bytes[0].abs_diff(bytes[1]) * 20 < bytes[0] + bytes[1], "{bytes:?}");
 }
 
 #[tokio::test]
-async fn one_key_has_no_middle() {
+async fn a_single_key_has_no_split_point() {
     let world = World::new(memory());
     let partition = world.open(&range(7, EpkRange::FULL)).await;
     for n in 0..20 {
         let draft = draft(&world.schema, &n.to_string(), item("one", &n.to_string(), n));
         partition.write(&world.schema, Verb::Create, &draft, &Precondition::None, 7).await.unwrap();
     }
-    assert_eq!(partition.middle().await.unwrap(), None);
+    assert_eq!(partition.split_point().await.unwrap(), None);
 }
 
 /// A job that is aborted late must not end the log of the job after it.
 #[tokio::test]
-async fn only_its_own_job_ends_a_log() {
+async fn a_log_is_ended_only_by_its_own_job() {
     let world = World::new(memory());
     let parent = world.open(&range(1, EpkRange::FULL)).await;
     parent.begin_log(1).unwrap();
@@ -335,22 +335,22 @@ async fn versions(partitions: &[Arc<Partition>], keys: &EpkRange, after: u64) ->
 /// One parent has many LSNs, most of them from before versions were retained. Readers that have read all versions of
 /// their own parent can continue after the merge, even if nothing was written since.
 #[tokio::test]
-async fn a_merge_asks_readers_of_all_versions_for_their_own_history_only() {
+async fn after_a_merge_each_key_range_keeps_its_retention_watermark() {
     for written_since in [true, false] {
         let world = World::new(memory());
-        let unkept = Schema { keeps_versions: false, ..unique_schema("/n") };
+        let without_versions = Schema { keeps_versions: false, ..unique_schema("/n") };
         let ranges = halves(&EffectiveKey::from_bytes(&[0x20]), 8);
         let parents = [world.open(&ranges[0]).await, world.open(&ranges[1]).await];
         let [low, high] = ranges.map(|range| range.keys);
         let pks = [world.key_in(&low), world.key_in(&high)];
         for n in 0..30 {
-            world.put(&parents, &unkept, &pks[usize::from(n > 0)], n).await;
+            world.put(&parents, &without_versions, &pks[usize::from(n > 0)], n).await;
         }
         for pk in pks.iter().filter(|_| written_since) {
             world.put(&parents, &world.schema, pk, 30).await;
         }
         let seen = [parents[0].lsn(), parents[1].lsn()];
-        let merged = world.copied(&parents, &[range(20, EpkRange::FULL)], &mut Dice(1)).await;
+        let merged = world.run_copy(&parents, &[range(20, EpkRange::FULL)], &mut Dice(1)).await;
         world.put(&merged, &world.schema, &pks[0], 31).await;
         world.put(&merged, &world.schema, &pks[1], 32).await;
         let check = async |partitions: &[Arc<Partition>]| {
@@ -362,6 +362,6 @@ async fn a_merge_asks_readers_of_all_versions_for_their_own_history_only() {
             audit(&partitions[0], &world.schema).await;
         };
         check(&merged).await;
-        check(&world.copied(&merged, &halves(&EffectiveKey::from_bytes(&[0x20]), 30), &mut Dice(1)).await).await;
+        check(&world.run_copy(&merged, &halves(&EffectiveKey::from_bytes(&[0x20]), 30), &mut Dice(1)).await).await;
     }
 }

@@ -56,13 +56,13 @@ fn sizes(records: &[Record]) -> usize {
 }
 
 /// Reads all pages; every page respects its limit, and only the last has no next page.
-async fn pages(partition: &Partition, scope: &KeyScope, quota: PageLimit) -> Vec<Record> {
+async fn pages(partition: &Partition, scope: &KeyScope, limit: PageLimit) -> Vec<Record> {
     let mut records = Vec::new();
     let mut after = 0;
     loop {
-        let page = partition.page(scope, after, quota, Expiry::new(None, 7)).await.unwrap();
-        assert!(page.records.len() <= quota.items);
-        assert!(page.records.len() == 1 || sizes(&page.records) <= quota.bytes);
+        let page = partition.page(scope, after, limit, Expiry::new(None, 7)).await.unwrap();
+        assert!(page.records.len() <= limit.items);
+        assert!(page.records.len() == 1 || sizes(&page.records) <= limit.bytes);
         assert!(page.next.is_none() || !page.records.is_empty(), "a page with a next page is not empty");
         records.extend(page.records);
         match page.next {
@@ -73,10 +73,10 @@ async fn pages(partition: &Partition, scope: &KeyScope, quota: PageLimit) -> Vec
 }
 
 #[tokio::test]
-async fn pages_of_every_size_are_the_whole_in_insertion_order() {
+async fn pages_of_every_size_return_all_items_in_insertion_order() {
     let (partition, schema, all) = filled().await;
     for scope in scopes(&schema) {
-        let want: Vec<Record> = all.iter().filter(|record| scope.holds(&record.epk)).cloned().collect();
+        let want: Vec<Record> = all.iter().filter(|record| scope.contains(&record.epk)).cloned().collect();
         for items in 1..=all.len() + 1 {
             assert_eq!(pages(&partition, &scope, PageLimit { items, bytes: WIDE }).await, want, "{scope:?} by {items}");
         }
@@ -92,7 +92,7 @@ async fn pages_of_every_size_are_the_whole_in_insertion_order() {
 }
 
 #[tokio::test]
-async fn a_page_is_as_full_as_its_quota_allows() {
+async fn a_page_is_as_full_as_its_limit_allows() {
     let (partition, _, all) = filled().await;
     let scope = KeyScope::Keys(EpkRange::FULL);
     for count in 1..=all.len() {
@@ -106,21 +106,21 @@ async fn a_page_is_as_full_as_its_quota_allows() {
 }
 
 #[tokio::test]
-async fn an_exactly_full_last_page_is_the_last() {
+async fn an_exactly_full_last_page_has_no_next_page() {
     let (partition, schema, all) = filled().await;
     for scope in scopes(&schema) {
-        let want: Vec<Record> = all.iter().filter(|record| scope.holds(&record.epk)).cloned().collect();
-        for quota in
+        let want: Vec<Record> = all.iter().filter(|record| scope.contains(&record.epk)).cloned().collect();
+        for limit in
             [PageLimit { items: want.len().max(1), bytes: WIDE }, PageLimit { items: WIDE, bytes: sizes(&want) }]
         {
-            let page = partition.page(&scope, 0, quota, Expiry::new(None, 7)).await.unwrap();
+            let page = partition.page(&scope, 0, limit, Expiry::new(None, 7)).await.unwrap();
             assert_eq!((page.records.len(), page.next), (want.len(), None), "{scope:?}");
         }
     }
 }
 
 #[tokio::test]
-async fn a_page_starts_after_a_number_even_if_that_item_is_gone() {
+async fn a_page_starts_after_a_docnum_even_if_that_item_is_deleted() {
     let (partition, _, all) = filled().await;
     let scope = KeyScope::Keys(EpkRange::FULL);
     let last = all.last().unwrap().docnum;
@@ -140,7 +140,7 @@ async fn a_page_starts_after_a_number_even_if_that_item_is_gone() {
 }
 
 #[tokio::test]
-async fn rare_and_usual_keys_are_found_among_many_items() {
+async fn rare_and_common_keys_are_found_among_many_items() {
     let (partition, schema) = (open(&memory()).await, schema(&["/tenant", "/user"]));
     for n in 0..3000 {
         let tenant = if n % 1000 == 999 { "rare" } else { "usual" };
@@ -162,7 +162,7 @@ async fn rare_and_usual_keys_are_found_among_many_items() {
 }
 
 #[tokio::test]
-async fn a_page_shows_one_moment() {
+async fn an_item_created_between_pages_is_on_a_later_page_once() {
     let (partition, schema, all) = filled().await;
     let scope = KeyScope::Keys(EpkRange::FULL);
     let page = partition.page(&scope, 0, PageLimit { items: 10, bytes: WIDE }, Expiry::new(None, 7)).await.unwrap();

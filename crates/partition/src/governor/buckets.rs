@@ -55,20 +55,20 @@ impl Buckets {
     }
 
     /// `Err` has the cap that was reached, and how much of it is used.
-    pub fn take(&self, bucket: BucketId, now_ms: u64, share: u64, hold: u64) -> Result<(), (u64, u64)> {
+    pub fn reserve(&self, bucket: BucketId, now_ms: u64, share: u64, reserved: u64) -> Result<(), (u64, u64)> {
         let (Some(cap), Some(used)) = (self.cap(bucket, share), self.used.get(bucket.at())) else { return Ok(()) };
         let mut reached = 0;
         let next = |word| {
             let window = Window::unpack(word).roll(now_ms, cap, 0).window;
             reached = window.used_centi;
-            (reached < cap).then(|| window.add(hold).pack())
+            (reached < cap).then(|| window.add(reserved).pack())
         };
         used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).map(drop).map_err(|_| (cap, reached))
     }
 
-    pub fn give(&self, bucket: BucketId, now_ms: u64, share: u64, centi: u64, hold: u64) {
+    pub fn charge(&self, bucket: BucketId, now_ms: u64, share: u64, centi: u64, reserved: u64) {
         let (Some(cap), Some(used)) = (self.cap(bucket, share), self.used.get(bucket.at())) else { return };
-        let next = |word| Some(Window::unpack(word).roll(now_ms, cap, 0).window.add(centi).sub(hold).pack());
+        let next = |word| Some(Window::unpack(word).roll(now_ms, cap, 0).window.add(centi).sub(reserved).pack());
         let _ = used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
     }
 

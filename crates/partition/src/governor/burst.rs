@@ -12,27 +12,27 @@ const BURST_CENTI_MAX: u64 = 3_000 * 100;
 #[derive(Debug, Default)]
 pub struct BurstCredits {
     saved_centi: AtomicU64,
-    is_open: AtomicBool,
+    is_enabled: AtomicBool,
 }
 
 impl BurstCredits {
-    pub fn open(&self, is_open: bool) {
-        self.is_open.store(is_open, Ordering::Relaxed);
-        if !is_open {
+    pub fn set_enabled(&self, is_enabled: bool) {
+        self.is_enabled.store(is_enabled, Ordering::Relaxed);
+        if !is_enabled {
             self.saved_centi.store(0, Ordering::Relaxed);
         }
     }
 
     /// The credits that one second may use beyond the share.
-    pub fn may_pay(&self, share: u64) -> u64 {
-        if !self.is_open.load(Ordering::Relaxed) {
+    pub fn available(&self, share: u64) -> u64 {
+        if !self.is_enabled.load(Ordering::Relaxed) {
             return 0;
         }
         self.saved_centi.load(Ordering::Relaxed).min(BURST_CENTI_MAX.saturating_sub(share))
     }
 
-    pub fn close_second(&self, paid: u64, saved: u64, share: u64) {
-        if !self.is_open.load(Ordering::Relaxed) {
+    pub fn end_second(&self, paid: u64, saved: u64, share: u64) {
+        if !self.is_enabled.load(Ordering::Relaxed) {
             return;
         }
         let most = if share < BURST_CENTI_MAX { share.saturating_mul(SAVED_SECONDS_MAX) } else { 0 };

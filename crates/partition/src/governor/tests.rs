@@ -8,17 +8,17 @@ use super::*;
 const LOW: RequestClass = RequestClass { priority: Priority::Low, bucket: None };
 const HIGH: RequestClass = RequestClass { priority: Priority::High, bucket: None };
 
-fn terms(share_ru: f64) -> GovernorConfig {
+fn config(share_ru: f64) -> GovernorConfig {
     GovernorConfig { share_ru, enforced: true, burst: false, caps: Caps::default() }
 }
 
 fn governor(share_ru: f64) -> Governor {
-    governed(&terms(share_ru))
+    governed(&config(share_ru))
 }
 
-fn governed(terms: &GovernorConfig) -> Governor {
+fn governed(config: &GovernorConfig) -> Governor {
     let governor = Governor::default();
-    governor.set(terms, None);
+    governor.set(config, None);
     governor
 }
 
@@ -43,7 +43,7 @@ fn s54_the_share_of_a_second_is_admitted_and_no_more() {
 }
 
 #[test]
-fn an_expensive_request_is_admitted_on_the_last_unit_and_paid_for_later() {
+fn an_expensive_request_is_admitted_on_the_last_unit_and_charged_to_later_seconds() {
     let governor = governor(100.0);
     assert!(spend(&governor, 0, HIGH, 350.0).is_ok());
     let refusal = spend(&governor, 400, HIGH, 1.0).unwrap_err();
@@ -53,7 +53,7 @@ fn an_expensive_request_is_admitted_on_the_last_unit_and_paid_for_later() {
 }
 
 #[test]
-fn whoever_waits_as_told_is_admitted() {
+fn a_request_is_admitted_after_its_retry_time() {
     let governor = governor(10.0);
     let mut now_ms = 123;
     for price in [3.0, 25.0, 400.0, 10.0, 1.0] {
@@ -65,24 +65,24 @@ fn whoever_waits_as_told_is_admitted() {
 }
 
 #[test]
-fn nobody_is_refused_where_nothing_is_enforced() {
-    let governor = governed(&GovernorConfig { enforced: false, ..terms(1.0) });
+fn no_request_is_throttled_without_enforcement() {
+    let governor = governed(&GovernorConfig { enforced: false, ..config(1.0) });
     assert_eq!(admitted(&governor, 0, HIGH, 500), 500);
     assert_eq!(governor.usage().total_ru(), 500.0);
 }
 
 #[test]
-fn a_new_share_holds_at_once() {
+fn a_new_share_applies_immediately() {
     let governor = governor(100.0);
     assert_eq!(admitted(&governor, 0, HIGH, 200), 100);
-    governor.set(&terms(150.0), None);
+    governor.set(&config(150.0), None);
     assert_eq!(admitted(&governor, 0, HIGH, 200), 50);
-    governor.set(&terms(10.0), None);
+    governor.set(&config(10.0), None);
     assert_eq!(admitted(&governor, 1_000, HIGH, 200), 0, "the use above the smaller share is debt");
 }
 
 #[test]
-fn clocks_may_jump() {
+fn clock_jumps_give_no_extra_budget() {
     let governor = governor(100.0);
     assert_eq!(admitted(&governor, 3_600_000, HIGH, 150), 100);
     assert_eq!(admitted(&governor, 0, HIGH, 150), 0, "an hour back starts no new second");
@@ -91,7 +91,7 @@ fn clocks_may_jump() {
 }
 
 #[test]
-fn low_priority_is_refused_first() {
+fn low_priority_is_throttled_first() {
     let governor = governor(100.0);
     admitted(&governor, 0, HIGH, 70);
     let (low, high) = (admitted(&governor, 1_000, LOW, 100), admitted(&governor, 1_000, HIGH, 70));
@@ -106,7 +106,7 @@ fn low_priority_gets_all_that_high_priority_leaves() {
 }
 
 #[test]
-fn a_starved_high_priority_has_the_next_second_for_itself() {
+fn throttled_high_priority_has_the_next_second_for_itself() {
     let governor = governor(100.0);
     assert_eq!((admitted(&governor, 0, LOW, 90), admitted(&governor, 0, HIGH, 50)), (90, 10));
     assert_eq!((admitted(&governor, 1_000, LOW, 90), admitted(&governor, 1_000, HIGH, 50)), (0, 50));
@@ -114,13 +114,13 @@ fn a_starved_high_priority_has_the_next_second_for_itself() {
 }
 
 #[test]
-fn a_bucket_has_its_part_and_others_are_not_touched() {
+fn a_bucket_is_capped_and_other_requests_are_not() {
     let bucket = BucketId::new(2);
     let caps = Caps { percent: [0, 20, 0, 0, 0], default_bucket: None };
-    let governor = governed(&GovernorConfig { caps, ..terms(100.0) });
+    let governor = governed(&GovernorConfig { caps, ..config(100.0) });
     let class = RequestClass { bucket, ..RequestClass::default() };
     assert_eq!(admitted(&governor, 0, class, 50), 20);
-    assert_eq!(spend(&governor, 0, class, 1.0).unwrap_err().over, ExceededLimit::Bucket);
+    assert_eq!(spend(&governor, 0, class, 1.0).unwrap_err().exceeded, ExceededLimit::Bucket);
     assert_eq!(admitted(&governor, 0, HIGH, 200), 80);
     let undefined = RequestClass { bucket: BucketId::new(3), ..RequestClass::default() };
     assert_eq!(admitted(&governor, 1_000, undefined, 200), 100);
@@ -128,15 +128,15 @@ fn a_bucket_has_its_part_and_others_are_not_touched() {
 }
 
 #[test]
-fn those_who_name_no_bucket_are_in_the_default_one() {
+fn requests_without_a_bucket_use_the_default_bucket() {
     let caps = Caps { percent: [10, 0, 0, 0, 0], default_bucket: BucketId::new(1) };
-    let governor = governed(&GovernorConfig { caps, ..terms(100.0) });
+    let governor = governed(&GovernorConfig { caps, ..config(100.0) });
     assert_eq!(admitted(&governor, 0, HIGH, 50), 10);
 }
 
 #[test]
 fn idle_minutes_are_saved_for_a_burst() {
-    let governor = governed(&GovernorConfig { burst: true, ..terms(100.0) });
+    let governor = governed(&GovernorConfig { burst: true, ..config(100.0) });
     admitted(&governor, 0, HIGH, 1);
     // At most five minutes are saved, 30,000 RU; no second provides more than 3,000.
     let at = |second: u64| admitted(&governor, 900_000 + second * 1000, HIGH, 4_000);
@@ -145,16 +145,16 @@ fn idle_minutes_are_saved_for_a_burst() {
 
 #[test]
 fn a_large_share_saves_nothing() {
-    let governor = governed(&GovernorConfig { burst: true, ..terms(3_000.0) });
+    let governor = governed(&GovernorConfig { burst: true, ..config(3_000.0) });
     admitted(&governor, 0, HIGH, 1);
     assert_eq!(admitted(&governor, 900_000, HIGH, 5_000), 3_000);
 }
 
 #[test]
-fn a_pool_is_drawn_on_together() {
+fn the_governors_of_a_pool_share_its_budget() {
     let pool = Arc::new(governor(100.0));
     let pair = [Governor::default(), Governor::default()];
-    pair.iter().for_each(|governor| governor.set(&terms(100.0), Some(pool.clone())));
+    pair.iter().for_each(|governor| governor.set(&config(100.0), Some(pool.clone())));
     assert_eq!(admitted(&pair[0], 0, HIGH, 70) + admitted(&pair[1], 0, HIGH, 70), 100);
     assert_eq!(pair[1].usage().total_ru(), 30.0);
 }
@@ -218,7 +218,7 @@ proptest! {
     }
 
     #[test]
-    fn nobody_below_the_share_is_refused(
+    fn requests_below_the_share_are_never_throttled(
         share in 50u32..500,
         seconds in prop::collection::vec(prop::collection::vec((0u64..1000, 1u32..100), 0..20), 1..20),
     ) {
@@ -235,7 +235,7 @@ proptest! {
     }
 
     #[test]
-    fn a_changing_share_never_gives_more_than_the_larger_one(
+    fn a_changing_share_never_admits_more_than_the_largest(
         shares in prop::collection::vec(1u32..200, 1..10),
         asks in prop::collection::vec(0u64..400, 1..300),
     ) {
@@ -243,7 +243,7 @@ proptest! {
         let (mut now_ms, mut counts) = (0, std::collections::BTreeMap::<u64, u32>::new());
         for (at, wait_ms) in asks.into_iter().enumerate() {
             now_ms += wait_ms;
-            governor.set(&terms(shares[at % shares.len()].into()), None);
+            governor.set(&config(shares[at % shares.len()].into()), None);
             *counts.entry(now_ms / 1000).or_default() += u32::from(spend(&governor, now_ms, HIGH, 1.0).is_ok());
         }
         let most = shares.iter().max().copied().unwrap_or(0);

@@ -55,7 +55,7 @@ impl Window {
     }
 
     /// Every second that passed repays one share of debt; burst credits pay for the second that ended.
-    pub fn roll(self, now_ms: u64, share: u64, bank_pays: u64) -> Rolled {
+    pub fn roll(self, now_ms: u64, share: u64, credits: u64) -> Rolled {
         let second = (now_ms / 1000) & SECOND_MASK;
         let passed = second.wrapping_sub(self.second) & SECOND_MASK;
         let unchanged = Rolled { window: self, ended: self, passed: 0, paid_centi: 0, saved_centi: 0 };
@@ -68,7 +68,7 @@ impl Window {
             return Rolled { window, ..unchanged };
         }
         let overdrawn = self.used_centi.saturating_sub(share);
-        let paid_centi = overdrawn.min(bank_pays);
+        let paid_centi = overdrawn.min(credits);
         let debt = overdrawn - paid_centi;
         let later = share.saturating_mul(passed - 1);
         let window = Window { second, used_centi: debt.saturating_sub(later) };
@@ -88,21 +88,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_is_drawn_as_it_is_packed() {
+    fn packing_matches_the_documented_layout() {
         let window = Window { second: 700, used_centi: 1234 };
         assert_eq!(window.pack(), 0x0000_2BC0_0000_04D2);
         assert_eq!(Window::unpack(window.pack()), window);
     }
 
     #[test]
-    fn debt_is_paid_second_by_second() {
+    fn debt_is_repaid_one_share_per_second() {
         let window = Window { second: 1, used_centi: 350 };
         let used = |now_ms| window.roll(now_ms, 100, 0).window.used_centi;
         assert_eq!([1_999, 2_000, 3_500, 4_000, 5_000].map(used), [350, 250, 150, 50, 0]);
     }
 
     #[test]
-    fn a_second_may_begin_between_two_readings_of_the_clock() {
+    fn a_one_second_step_back_is_ignored_and_a_longer_one_is_followed() {
         let window = Window { second: 9, used_centi: 50 };
         assert_eq!(window.roll(8_999, 100, 0).window, window);
         assert_eq!(window.roll(3_000, 100, 0).window, Window { second: 3, used_centi: 50 });

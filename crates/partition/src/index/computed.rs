@@ -59,7 +59,7 @@ impl fmt::Debug for ComputedDefinitions {
 
 /// The computed properties of a container under one indexing policy.
 #[derive(Clone, Debug, Default)]
-pub struct Made {
+pub struct ComputedRules {
     computed: ComputedDefinitions,
     /// The names that the policy lists, sorted.
     listed: Vec<String>,
@@ -72,20 +72,21 @@ pub enum ValueOrigin<'a> {
     /// Computed by this query.
     Computed(&'a str),
     /// Computed, but not listed by the policy: not in the index.
-    Unknown,
+    NotIndexed,
 }
 
-impl Made {
-    pub fn new(policy: &IndexingPolicy, computed: &ComputedDefinitions) -> Made {
+impl ComputedRules {
+    pub fn new(policy: &IndexingPolicy, computed: &ComputedDefinitions) -> ComputedRules {
         let included = policy.included.iter().map(|path| path.steps.as_slice());
         let composite = policy.composite.iter().flat_map(|index| &index.paths).map(|path| path.path.steps.as_slice());
         let spatial = policy.spatial.iter().map(|index| index.path.steps.as_slice());
         let texts = policy.full_text.iter().filter_map(|index| index.path.segments().first().map(String::as_str));
-        let firsts = included.chain(composite).chain(spatial).filter_map(first_name).chain(texts);
-        let mut listed: Vec<String> = firsts.filter(|name| computed.find(name).is_some()).map(str::to_owned).collect();
+        let first_names = included.chain(composite).chain(spatial).filter_map(first_name).chain(texts);
+        let mut listed: Vec<String> =
+            first_names.filter(|name| computed.find(name).is_some()).map(str::to_owned).collect();
         listed.sort_unstable();
         listed.dedup();
-        Made { computed: computed.clone(), listed }
+        ComputedRules { computed: computed.clone(), listed }
     }
 
     /// The origin of the values at a path.
@@ -93,22 +94,22 @@ impl Made {
         match first_name(steps).and_then(|name| self.computed.find(name)) {
             None => ValueOrigin::Stored,
             Some(property) if self.is_listed(&property.name) => ValueOrigin::Computed(&property.query),
-            Some(_) => ValueOrigin::Unknown,
+            Some(_) => ValueOrigin::NotIndexed,
         }
     }
 
     /// The item as the index sees it: computed properties replace or hide stored ones.
-    pub fn seen<'i>(&self, item: &'i Value, ts_s: u32) -> Cow<'i, Value> {
+    pub fn with_computed<'i>(&self, item: &'i Value, ts_s: u32) -> Cow<'i, Value> {
         let (Some(extract), Value::Object(stored)) = (&self.computed.extract, item) else { return Cow::Borrowed(item) };
-        let mut seen = stored.clone();
-        seen.retain(|name, _| self.computed.find(name).is_none());
+        let mut indexed = stored.clone();
+        indexed.retain(|name, _| self.computed.find(name).is_none());
         if !self.listed.is_empty() {
-            let values = extract.extract(&timed(stored.clone(), ts_s)).into_iter();
+            let values = extract.extract(&with_ts(stored.clone(), ts_s)).into_iter();
             for (name, value) in values.filter(|(name, _)| self.is_listed(name)) {
-                value.into_iter().for_each(|value| seen.set(name.as_str(), value));
+                value.into_iter().for_each(|value| indexed.set(name.as_str(), value));
             }
         }
-        Cow::Owned(Value::Object(seen))
+        Cow::Owned(Value::Object(indexed))
     }
 
     fn is_listed(&self, name: &str) -> bool {
@@ -116,24 +117,24 @@ impl Made {
     }
 
     /// The part that decides which terms an item has: of unlisted properties only their names.
-    fn essence(&self) -> Vec<(&str, Option<&str>)> {
+    fn equality_key(&self) -> Vec<(&str, Option<&str>)> {
         let definitions = self.computed.definitions.iter();
-        let mut essence: Vec<(&str, Option<&str>)> = definitions
+        let mut key: Vec<(&str, Option<&str>)> = definitions
             .map(|property| (property.name.as_str(), self.is_listed(&property.name).then_some(property.query.as_str())))
             .collect();
-        essence.sort_unstable();
-        essence
+        key.sort_unstable();
+        key
     }
 }
 
 /// The queries of unlisted properties do not matter: their values are not in the index.
-impl PartialEq for Made {
+impl PartialEq for ComputedRules {
     fn eq(&self, other: &Self) -> bool {
-        self.essence() == other.essence()
+        self.equality_key() == other.equality_key()
     }
 }
 
-fn timed(mut item: Object, ts_s: u32) -> Value {
+fn with_ts(mut item: Object, ts_s: u32) -> Value {
     item.set("_ts", i64::from(ts_s));
     Value::Object(item)
 }

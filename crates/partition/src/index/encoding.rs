@@ -46,7 +46,7 @@ pub const STRING_BYTES_ORDERED: usize = 1000;
 pub const COMPONENT_STRING_BYTES_WRITTEN: usize = 300;
 
 /// Sorts after every value.
-const BEYOND: u8 = 0x0C;
+const AFTER_ALL_VALUES: u8 = 0x0C;
 
 const END_HASHED: [u8; 2] = [0x00, 0x02];
 const HASH_BYTES: usize = 16;
@@ -104,7 +104,7 @@ pub enum Decoded {
 /// Encodes a value for the index of its path. Of arrays and objects only the type is encoded.
 pub fn encode_scalar(value: &Value) -> Vec<u8> {
     let mut out = Vec::with_capacity(value.as_str().map_or(9, |text| text.len().min(STRING_BYTES_ORDERED) + 3));
-    encode(value, plain_stem, &mut out);
+    encode(value, truncate_plain, &mut out);
     out
 }
 
@@ -118,7 +118,7 @@ pub fn encode_component(value: Option<&Value>, descending: bool, out: &mut Vec<u
     let start = out.len();
     match value {
         None => out.push(UNDEFINED),
-        Some(value) => encode(value, component_stem, out),
+        Some(value) => encode(value, truncate_component, out),
     }
     if descending {
         out[start..].iter_mut().for_each(|byte| *byte = !*byte);
@@ -155,17 +155,17 @@ pub fn decode_component(bytes: &[u8], descending: bool) -> Option<(Decoded, usiz
     if !descending {
         return decode(bytes);
     }
-    let upright: Vec<u8> = bytes.iter().map(|byte| !byte).collect();
-    decode(&upright)
+    let ascending: Vec<u8> = bytes.iter().map(|byte| !byte).collect();
+    decode(&ascending)
 }
 
-fn encode(value: &Value, stem: fn(&[u8]) -> &[u8], out: &mut Vec<u8>) {
+fn encode(value: &Value, truncate: fn(&[u8]) -> &[u8], out: &mut Vec<u8>) {
     match value {
         Value::Null => out.push(NULL),
         Value::Bool(false) => out.push(FALSE),
         Value::Bool(true) => out.push(TRUE),
         Value::Number(number) => write_number(number.as_f64(), out),
-        Value::String(text) => encode_string(text.as_bytes(), stem, out),
+        Value::String(text) => encode_string(text.as_bytes(), truncate, out),
         Value::Array(_) => out.push(ARRAY),
         Value::Object(_) => out.push(OBJECT),
     }
@@ -184,8 +184,8 @@ fn decode_number(ordered: [u8; 8]) -> Option<Decoded> {
     Some(Decoded::Exact(Value::Number(integer.unwrap_or(Number::Float(number)))))
 }
 
-fn encode_string(bytes: &[u8], stem: fn(&[u8]) -> &[u8], out: &mut Vec<u8>) {
-    let kept = stem(bytes);
+fn encode_string(bytes: &[u8], truncate: fn(&[u8]) -> &[u8], out: &mut Vec<u8>) {
+    let kept = truncate(bytes);
     out.push(STRING);
     escape(kept, out);
     if kept.len() == bytes.len() {
@@ -221,13 +221,13 @@ fn decode_string(bytes: &[u8]) -> Option<(Decoded, usize)> {
 }
 
 /// The prefix of a string that a path's own index stores.
-fn plain_stem(bytes: &[u8]) -> &[u8] {
+fn truncate_plain(bytes: &[u8]) -> &[u8] {
     &bytes[..bytes.len().min(STRING_BYTES_ORDERED)]
 }
 
 /// The prefix of a string that a composite index stores. Its length depends on the prefix only, so that strings with
 /// the same beginning are truncated at the same position.
-fn component_stem(bytes: &[u8]) -> &[u8] {
+fn truncate_component(bytes: &[u8]) -> &[u8] {
     let mut written = 0;
     let fits = |byte: &&u8| {
         written += if **byte == 0 { 2 } else { 1 };

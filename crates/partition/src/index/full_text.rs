@@ -20,7 +20,7 @@ use super::{IndexTerm, TermRange};
 
 const END: u8 = 0x00;
 /// Sorts after all rows of a word, and after all lengths.
-const BEHIND: u8 = 0x01;
+const AFTER_END: u8 = 0x01;
 
 /// One full-text index of a policy.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,12 +69,12 @@ fn length_row(words: u32) -> Vec<u8> {
 /// The rows of the texts with this word.
 pub fn word_range(word: &str) -> TermRange {
     let row = |end| [word.as_bytes(), &[end]].concat();
-    TermRange { from: row(END), to: row(BEHIND) }
+    TermRange { from: row(END), to: row(AFTER_END) }
 }
 
 /// The rows with the lengths of texts.
 pub fn length_range() -> TermRange {
-    TermRange { from: vec![END], to: vec![BEHIND] }
+    TermRange { from: vec![END], to: vec![AFTER_END] }
 }
 
 /// The number of words in a row of `length_range`.

@@ -108,7 +108,7 @@ pub fn full_text_id(steps: &[PathStep], language: Language) -> u64 {
 }
 
 /// The hash of `/_ts`.
-pub fn ts() -> u64 {
+pub fn ts_path() -> u64 {
     static TS: std::sync::LazyLock<u64> = std::sync::LazyLock::new(|| PathHash::ROOT.property("_ts").finish());
     *TS
 }

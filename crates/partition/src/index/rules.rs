@@ -8,10 +8,10 @@ use pleiad_model::{Number, Value};
 use pleiad_spatial::cells::Space;
 
 use super::IndexTerm;
-use super::computed::Made;
+use super::computed::ComputedRules;
 use super::encoding::{encode_component, encode_scalar, encode_undefined};
 use super::full_text::TextRule;
-use super::path::{PathHash, composite_id, directions, ts};
+use super::path::{PathHash, composite_id, directions, ts_path};
 use super::spatial::SpatialRule;
 use super::vector::VectorRule;
 use crate::schema::IndexingConfig;
@@ -23,30 +23,37 @@ pub struct IndexRules {
     spatial: Vec<SpatialRule>,
     vectors: Vec<VectorRule>,
     texts: Vec<TextRule>,
-    made: Made,
+    computed: ComputedRules,
 }
 
 impl IndexRules {
-    pub fn new(of: &IndexingConfig) -> IndexRules {
-        let policy = &of.policy;
+    pub fn new(config: &IndexingConfig) -> IndexRules {
+        let policy = &config.policy;
         let matcher = policy.matcher();
         if policy.mode == IndexingMode::None {
-            let (composites, spatial, vectors, texts, made) = Default::default();
-            return IndexRules { matcher, composites, spatial, vectors, texts, made };
+            let (composites, spatial, vectors, texts, computed) = Default::default();
+            return IndexRules { matcher, composites, spatial, vectors, texts, computed };
         }
         let composites = policy.composite.iter().filter(|index| has_rows(index)).cloned().collect();
-        let spatial = policy.spatial.iter().map(|index| SpatialRule::new(index, of.geospatial)).collect();
-        let vectors = policy.vector.iter().filter_map(|index| VectorRule::new(index, &of.embeddings)).collect();
-        let texts = policy.full_text.iter().map(|index| TextRule::new(index, of.full_text.as_ref())).collect();
-        IndexRules { matcher, composites, spatial, vectors, texts, made: Made::new(policy, &of.computed) }
+        let spatial = policy.spatial.iter().map(|index| SpatialRule::new(index, config.geospatial)).collect();
+        let vectors = policy.vector.iter().filter_map(|index| VectorRule::new(index, &config.embeddings)).collect();
+        let texts = policy.full_text.iter().map(|index| TextRule::new(index, config.full_text.as_ref())).collect();
+        IndexRules {
+            matcher,
+            composites,
+            spatial,
+            vectors,
+            texts,
+            computed: ComputedRules::new(policy, &config.computed),
+        }
     }
 
     pub fn matcher(&self) -> &IndexMatcher {
         &self.matcher
     }
 
-    pub fn made(&self) -> &Made {
-        &self.made
+    pub fn computed(&self) -> &ComputedRules {
+        &self.computed
     }
 
     pub fn composites(&self) -> &[CompositeIndex] {
@@ -70,9 +77,9 @@ impl IndexRules {
 
     /// The terms of an item that was last written at `ts_s`, sorted and without duplicates.
     pub fn terms(&self, item: &Value, ts_s: u32) -> Vec<IndexTerm> {
-        let system = Value::Number(Number::Int(i64::from(ts_s)));
-        let seen = self.made.seen(item, ts_s);
-        let item = IndexedItem { body: &seen, ts: &system };
+        let ts = Value::Number(Number::Int(i64::from(ts_s)));
+        let body = self.computed.with_computed(item, ts_s);
+        let item = IndexedItem { body: &body, ts: &ts };
         let mut found = Vec::new();
         collect_children(item.body, self.matcher.root(), PathHash::ROOT, &mut found);
         self.add_time(item, &mut found);
@@ -88,7 +95,7 @@ impl IndexRules {
 
     fn add_time(&self, item: IndexedItem<'_>, found: &mut Vec<IndexTerm>) {
         if self.matcher.root().property("_ts").indexes_scalar() {
-            found.push(IndexTerm::index(ts(), encode_scalar(item.ts)));
+            found.push(IndexTerm::index(ts_path(), encode_scalar(item.ts)));
         }
     }
 

@@ -38,19 +38,19 @@ impl SpatialRule {
     }
 
     pub fn collect(&self, item: &Value, found: &mut Vec<IndexTerm>) {
-        self.walk(item, &self.steps, PathHash::spatial_root(), found);
+        self.traverse(item, &self.steps, PathHash::spatial_root(), found);
     }
 
-    fn walk(&self, value: &Value, steps: &[PathStep], path: PathHash, found: &mut Vec<IndexTerm>) {
+    fn traverse(&self, value: &Value, steps: &[PathStep], path: PathHash, found: &mut Vec<IndexTerm>) {
         match (steps, value) {
             ([], _) => self.visit(value, path, found),
             ([PathStep::Property(name), rest @ ..], _) => {
                 if let Some(child) = value.get(name) {
-                    self.walk(child, rest, path.property(name), found);
+                    self.traverse(child, rest, path.property(name), found);
                 }
             }
             ([PathStep::Element, rest @ ..], Value::Array(items)) => {
-                items.iter().for_each(|child| self.walk(child, rest, path.element(), found));
+                items.iter().for_each(|child| self.traverse(child, rest, path.element(), found));
             }
             ([PathStep::Element, ..], _) => {}
         }

@@ -74,7 +74,7 @@ fn mode_none_indexes_nothing() {
 }
 
 #[test]
-fn no_name_looks_like_another_path() {
+fn no_property_name_collides_with_another_path() {
     let hash = |path: &[&str]| {
         PathHash::of(&path.iter().map(|name| PathStep::Property((*name).to_owned())).collect::<Vec<_>>()).finish()
     };
@@ -107,7 +107,7 @@ fn a_composite_index_has_one_row_for_every_item() {
 }
 
 #[test]
-fn composite_indexes_are_told_apart_by_paths_and_orders() {
+fn composite_indexes_are_distinguished_by_paths_and_orders() {
     let texts = [
         r#"[{"path":"/a"},{"path":"/b"}]"#,
         r#"[{"path":"/b"},{"path":"/a"}]"#,
@@ -123,7 +123,7 @@ fn composite_indexes_are_told_apart_by_paths_and_orders() {
 }
 
 #[test]
-fn a_composite_index_that_cannot_have_rows_has_none() {
+fn composite_indexes_over_elements_or_generated_properties_have_no_rows() {
     for path in ["/a/[]/b", "/_etag"] {
         let rules = rules(&format!(r#"{{"compositeIndexes":[[{{"path":"/x"}},{{"path":"{}"}}]]}}"#, path));
         assert!(rules.composites().is_empty(), "{path}");
@@ -132,36 +132,36 @@ fn a_composite_index_that_cannot_have_rows_has_none() {
 
 /// During an index transformation, only the paths and indexes of every policy are usable.
 #[test]
-fn what_is_usable_is_in_every_layer() {
+fn what_is_usable_is_in_every_policy_version() {
     let old = r#"{"includedPaths":[{"path":"/a/?"},{"path":"/b/?"}],"excludedPaths":[{"path":"/*"}],
                   "compositeIndexes":[[{"path":"/a"},{"path":"/b"}],[{"path":"/a"},{"path":"/c"}]]}"#;
     let new = r#"{"includedPaths":[{"path":"/*"},{"path":"/b/?"}],"excludedPaths":[{"path":"/a/?"}],
                   "compositeIndexes":[[{"path":"/a"},{"path":"/b"}],[{"path":"/b"},{"path":"/c"}]]}"#;
     let item = json::parse(br#"{"id":"1","a":1,"c":3}"#).unwrap();
-    let layers = PolicyVersions::new(rules(new), vec![rules(old)]);
-    let usable = layers.usable();
+    let versions = PolicyVersions::new(rules(new), vec![rules(old)]);
+    let usable = versions.usable();
     for (path, indexed, explicit) in
         [("a", false, false), ("b", true, true), ("c", false, false), ("id", true, true), ("_ts", true, true)]
     {
         assert_eq!((usable.indexes(&steps(path)), usable.is_explicit(&steps(path))), (indexed, explicit), "{path}");
     }
     assert_eq!(usable.composites().len(), 1);
-    let (certain, possible) = (layers.certain_terms(&item, 7), layers.possible_terms(&item, 7));
+    let (certain, possible) = (versions.certain_terms(&item, 7), versions.possible_terms(&item, 7));
     assert!(certain.contains(&term("b=undefined")) && !certain.contains(&term("c=3")));
     assert!(possible.contains(&term("a=1")) && possible.contains(&term("c=3")));
     for rules in [rules(old), rules(new)] {
         let terms = rules.terms(&item, 7);
         assert!(certain.iter().all(|term| terms.contains(term)) && terms.iter().all(|term| possible.contains(term)));
     }
-    let settled = PolicyVersions::new(rules(new), vec![]);
-    assert!(settled.usable().indexes(&steps("c")) && settled.usable().composites().len() == 2);
-    assert_eq!(settled.certain_terms(&item, 7), settled.possible_terms(&item, 7));
+    let single = PolicyVersions::new(rules(new), vec![]);
+    assert!(single.usable().indexes(&steps("c")) && single.usable().composites().len() == 2);
+    assert_eq!(single.certain_terms(&item, 7), single.possible_terms(&item, 7));
 }
 
 #[test]
-fn an_item_outside_the_index_can_be_found_all_the_same() {
+fn an_unindexed_item_has_one_unpriced_term() {
     let terms = unindexed();
-    assert_eq!((terms.len(), terms[0].path, priced(&terms)), (1, UNINDEXED, 0));
+    assert_eq!((terms.len(), terms[0].path, count_priced(&terms)), (1, UNINDEXED, 0));
 }
 
 /// The number of cells of an item's geometry at a path.
@@ -196,12 +196,12 @@ fn geometry_has_rows_at_its_own_path() {
 }
 
 #[test]
-fn a_spatial_index_is_usable_where_every_layer_has_it() {
+fn a_spatial_index_is_usable_if_every_policy_version_has_it() {
     let (old, new) =
         (r#"{"spatialIndexes":[{"path":"/a/*"},{"path":"/b/?"}]}"#, r#"{"spatialIndexes":[{"path":"/a/x/?"}]}"#);
-    let layers = PolicyVersions::new(rules(new), vec![rules(old)]);
-    assert!(layers.usable().spatial(&steps("a.x")).is_some());
-    assert!(layers.usable().spatial(&steps("a")).is_none() && layers.usable().spatial(&steps("b")).is_none());
+    let versions = PolicyVersions::new(rules(new), vec![rules(old)]);
+    assert!(versions.usable().spatial(&steps("a.x")).is_some());
+    assert!(versions.usable().spatial(&steps("a")).is_none() && versions.usable().spatial(&steps("b")).is_none());
     let flat = IndexingConfig { geospatial: Geospatial::Geometry, ..indexing(new) }.rules();
     assert!(PolicyVersions::new(flat, vec![rules(old)]).usable().spatial(&steps("a.x")).is_none(), "the cells differ");
 }

@@ -32,7 +32,7 @@ impl PolicyVersions {
     pub fn new(current: IndexRules, former: Vec<IndexRules>) -> PolicyVersions {
         let has = |rules: &IndexRules, id| rules.composites().iter().any(|index| composite_id(index) == id);
         let same = |index: &CompositeIndex, rules: &IndexRules| {
-            index.paths.iter().all(|path| is_same(&current, rules, &path.path.steps))
+            index.paths.iter().all(|path| same_origin(&current, rules, &path.path.steps))
         };
         let everywhere =
             |index: &&CompositeIndex| former.iter().all(|rules| has(rules, composite_id(index)) && same(index, rules));
@@ -44,7 +44,7 @@ impl PolicyVersions {
         UsableIndex(self)
     }
 
-    pub fn is_settled(&self) -> bool {
+    pub fn has_one_version(&self) -> bool {
         self.former.is_empty()
     }
 
@@ -56,7 +56,7 @@ impl PolicyVersions {
     /// The terms that an item can have, whenever it was written.
     pub fn possible_terms(&self, item: &Value, ts_s: u32) -> Vec<IndexTerm> {
         let mut terms = self.current.terms(item, ts_s);
-        if !self.is_settled() {
+        if !self.has_one_version() {
             terms.extend(self.former.iter().flat_map(|rules| rules.terms(item, ts_s)));
             terms.sort_unstable();
             terms.dedup();
@@ -68,21 +68,21 @@ impl PolicyVersions {
     pub fn certain_terms(&self, item: &Value, ts_s: u32) -> Vec<IndexTerm> {
         let mut terms = self.current.terms(item, ts_s);
         for rules in &self.former {
-            let theirs = rules.terms(item, ts_s);
-            terms.retain(|term| theirs.binary_search(term).is_ok());
+            let former_terms = rules.terms(item, ts_s);
+            terms.retain(|term| former_terms.binary_search(term).is_ok());
         }
         terms
     }
 
     /// Whether a condition holds for all versions, and they index the same values at the path.
     fn all(&self, steps: &[PathStep], holds: impl Fn(&IndexRules) -> bool) -> bool {
-        self.is_known(steps) && holds(&self.current) && self.former.iter().all(holds)
+        self.is_consistent(steps) && holds(&self.current) && self.former.iter().all(holds)
     }
 
     /// Whether the values at the path are indexed, and have the same origin in all versions.
-    fn is_known(&self, steps: &[PathStep]) -> bool {
-        self.current.made().origin(steps) != ValueOrigin::Unknown
-            && self.former.iter().all(|rules| is_same(&self.current, rules, steps))
+    fn is_consistent(&self, steps: &[PathStep]) -> bool {
+        self.current.computed().origin(steps) != ValueOrigin::NotIndexed
+            && self.former.iter().all(|rules| same_origin(&self.current, rules, steps))
     }
 }
 
@@ -94,11 +94,11 @@ impl<'a> UsableIndex<'a> {
 
     /// Whether the index will have every value at this path when the index transformation is finished.
     pub fn will_index(self, steps: &[PathStep]) -> bool {
-        self.0.current.made().origin(steps) != ValueOrigin::Unknown && self.0.current.matcher().indexes(steps)
+        self.0.current.computed().origin(steps) != ValueOrigin::NotIndexed && self.0.current.matcher().indexes(steps)
     }
 
     /// Whether the policy includes a path whose values are generated when an item is read, and so are in no index.
-    pub fn wants(self, steps: &[PathStep]) -> bool {
+    pub fn policy_includes(self, steps: &[PathStep]) -> bool {
         self.0.current.matcher().wants(steps)
     }
 
@@ -113,7 +113,7 @@ impl<'a> UsableIndex<'a> {
     }
 
     /// The composite indexes that will have a row for every item when the index transformation is finished.
-    pub fn composites_to_be(self) -> &'a [CompositeIndex] {
+    pub fn planned_composites(self) -> &'a [CompositeIndex] {
         self.0.current.composites()
     }
 
@@ -124,29 +124,29 @@ impl<'a> UsableIndex<'a> {
 
     /// The vector indexes with a row for every item that has a vector.
     pub fn vectors(self) -> impl Iterator<Item = &'a VectorRule> {
-        let layers = self.0;
+        let versions = self.0;
         let everywhere = move |rule: &&VectorRule| {
-            layers.is_known(&rule.steps)
-                && layers.former.iter().all(|rules| rules.vectors().iter().any(|has| has.id == rule.id))
+            versions.is_consistent(&rule.steps)
+                && versions.former.iter().all(|rules| rules.vectors().iter().any(|has| has.id == rule.id))
         };
-        layers.current.vectors().iter().filter(everywhere)
+        versions.current.vectors().iter().filter(everywhere)
     }
 
     /// The language of the usable full-text index at this path. Its rows are under `index::full_text_id`.
     pub fn full_text(self, steps: &[PathStep]) -> Option<Language> {
         let rule = self.0.current.texts().iter().find(|rule| rule.steps == steps)?;
         let everywhere = self.0.former.iter().all(|rules| rules.texts().contains(rule));
-        (everywhere && self.0.is_known(steps)).then_some(rule.language)
+        (everywhere && self.0.is_consistent(steps)).then_some(rule.language)
     }
 
     /// The space whose cells index the geometry at this path. Its rows are under `index::spatial_id`.
     pub fn spatial(self, steps: &[PathStep]) -> Option<Space> {
         let everywhere = |space: &Space| self.0.former.iter().all(|rules| rules.spaces(steps).any(|has| has == *space));
-        self.0.current.spaces(steps).find(everywhere).filter(|_| self.0.is_known(steps))
+        self.0.current.spaces(steps).find(everywhere).filter(|_| self.0.is_consistent(steps))
     }
 }
 
 /// Whether both index the same values at this path: stored ones, or values computed by the same query.
-fn is_same(one: &IndexRules, other: &IndexRules, steps: &[PathStep]) -> bool {
-    one.made().origin(steps) == other.made().origin(steps)
+fn same_origin(one: &IndexRules, other: &IndexRules, steps: &[PathStep]) -> bool {
+    one.computed().origin(steps) == other.computed().origin(steps)
 }

@@ -42,8 +42,8 @@ impl VectorRule {
     }
 
     /// Whether a query with this metric compares vectors of the stored type.
-    pub fn fits(&self, measure: &DistanceMetric) -> bool {
-        measure.data_type == self.kind.data_type && measure.dimensions == Some(self.kind.dimensions)
+    pub fn fits(&self, metric: &DistanceMetric) -> bool {
+        metric.data_type == self.kind.data_type && metric.dimensions == Some(self.kind.dimensions)
     }
 
     pub fn term(&self, item: &Value) -> Option<IndexTerm> {

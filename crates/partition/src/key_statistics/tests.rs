@@ -15,26 +15,26 @@ fn names(keys: &[LargeKey]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn s26_s34_the_largest_keys_are_told_with_their_size() {
+async fn s26_s34_the_largest_keys_are_reported_with_their_size() {
     let (partition, schema) = (open(&memory()).await, schema(&["/pk"]));
     for (pk, items) in [("a", 1), ("b", 4), ("c", 2), ("d", 3), ("e", 1)] {
         for n in 0..items {
             create(&partition, &schema, pk, &n.to_string()).await;
         }
     }
-    let found = partition.key_statistics(KEYS_TOLD).await.unwrap();
+    let found = partition.key_statistics(KEYS_REPORTED).await.unwrap();
     assert_eq!((found.keys, names(&found.largest)), (5, ["b", "d", "c"].map(|key| format!("[\"{key}\"]")).to_vec()));
     assert_eq!(found.largest[0].stats.items, 4);
-    partition.look_at_keys().await.unwrap();
+    partition.refresh_key_statistics().await.unwrap();
     assert_eq!(partition.keys.largest(), found.largest);
 }
 
 #[tokio::test]
-async fn s34_a_key_is_told_once_when_it_passes_seven_tenths_of_its_cap() {
+async fn s34_a_key_is_reported_once_when_it_exceeds_seven_tenths_of_its_cap() {
     let partition = open(&memory()).await;
     let one = draft(&schema(&["/pk"]), "0", item("a", "0", 0)).text.len() as u64;
     let schema = Schema {
-        room: crate::SizeLimits { key_bytes_max: one * 10, ..crate::SizeLimits::UNLIMITED },
+        size_limits: crate::SizeLimits { key_bytes_max: one * 10, ..crate::SizeLimits::UNLIMITED },
         ..schema(&["/pk"])
     };
     for n in 0..7 {

@@ -22,8 +22,8 @@ impl DocnumSet {
         let chunks = (from <= upto).then(|| self.0.range(from / CHUNK_BITS..=upto / CHUNK_BITS));
         let bits = |(chunk, words): (&u64, &[u64; WORDS])| {
             let (first, words) = (chunk * CHUNK_BITS, *words);
-            let is_there = move |docnum: &u64| words[word_of(*docnum)] >> (docnum % WORD_BITS) & 1 == 1;
-            (first..=first + (CHUNK_BITS - 1)).filter(is_there)
+            let is_set = move |docnum: &u64| words[word_of(*docnum)] >> (docnum % WORD_BITS) & 1 == 1;
+            (first..=first + (CHUNK_BITS - 1)).filter(is_set)
         };
         chunks.into_iter().flatten().flat_map(bits).filter(move |docnum| range.contains(docnum))
     }
@@ -47,7 +47,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_the_set(docnums in prop::collection::vec(docnum(), 0..200), from in docnum(), upto in docnum()) {
+        fn a_set_contains_exactly_what_was_inserted(docnums in prop::collection::vec(docnum(), 0..200), from in docnum(), upto in docnum()) {
             let (mut set, model) = (DocnumSet::default(), docnums.iter().copied().collect::<BTreeSet<u64>>());
             docnums.iter().for_each(|docnum| set.insert(*docnum));
             let wanted: Vec<u64> = model.into_iter().filter(|docnum| (from..=upto).contains(docnum)).collect();

@@ -12,9 +12,9 @@ use crate::record::Record;
 use crate::schema::Schema;
 
 pub const ALREADY_EXISTS: &str = "Resource with specified id or name already exists.";
-pub const CONDITION_FAILS: &str = "One of the specified pre-condition is not met.";
-pub const UNIQUE_TAKEN: &str = "Resource with specified id, name, or unique index already exists.";
-pub const NOT_THERE: &str = "Resource Not Found. Learn more: https://aka.ms/cosmosdb-tsg-not-found";
+pub const PRECONDITION_NOT_MET: &str = "One of the specified pre-condition is not met.";
+pub const UNIQUE_VIOLATION: &str = "Resource with specified id, name, or unique index already exists.";
+pub const RESOURCE_NOT_FOUND: &str = "Resource Not Found. Learn more: https://aka.ms/cosmosdb-tsg-not-found";
 
 pub(super) fn check_write(verb: Verb, old: Option<&Record>, condition: &Precondition) -> Result<(), Rejected> {
     match (verb, old) {
@@ -26,22 +26,22 @@ pub(super) fn check_write(verb: Verb, old: Option<&Record>, condition: &Precondi
 }
 
 pub(super) fn check_exists<R>(old: Option<R>) -> Result<R, Rejected> {
-    old.ok_or_else(|| Error::not_found(NOT_THERE).into())
+    old.ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND).into())
 }
 
 pub(super) fn check_version(record: &Record, condition: &Precondition) -> Result<(), Rejected> {
     if condition.holds(record) {
         return Ok(());
     }
-    Err(rejected(Kind::PreconditionFailed, CONDITION_FAILS, record.body().len()))
+    Err(rejected(Kind::PreconditionFailed, PRECONDITION_NOT_MET, record.body().len()))
 }
 
 /// Called only for writes that add bytes: a full key can still be read, shrunk and emptied.
-pub(super) fn check_key_room(schema: &Schema, stats: &KeyStats) -> Result<()> {
-    if stats.bytes <= schema.room.key_bytes_max {
+pub(super) fn check_key_size(schema: &Schema, stats: &KeyStats) -> Result<()> {
+    if stats.bytes <= schema.size_limits.key_bytes_max {
         return Ok(());
     }
-    let limit = schema.room.key_bytes_max;
+    let limit = schema.size_limits.key_bytes_max;
     let message = format!(
         "Partition key reached maximum size of {limit} bytes. Delete items of this key, or choose a key with more values."
     );
@@ -49,7 +49,7 @@ pub(super) fn check_key_room(schema: &Schema, stats: &KeyStats) -> Result<()> {
 }
 
 pub(super) fn rejected(kind: Kind, message: &str, bytes: usize) -> Rejected {
-    Rejected { error: Error::new(kind, message), charge_ru: price::refused_write(bytes) }
+    Rejected { error: Error::new(kind, message), charge_ru: price::rejected_write(bytes) }
 }
 
 pub(crate) fn id_without_item() -> Error {

@@ -15,15 +15,15 @@ use crate::schema::Schema;
 use crate::shard_state::ShardState;
 
 /// Items removed in one transaction.
-const ITEMS_AT_ONCE: usize = 200;
+const ITEMS_PER_TRANSACTION: usize = 200;
 
 impl Partition {
     /// Returns the LSN up to which the key's items are deleted.
-    pub async fn erase_key(&self, schema: &Schema, key: &LogicalKey, ts_s: u32) -> Result<u64, Rejected> {
-        if self.sequencer.state.lock().logged_for.is_some() {
-            let mark = KeyTombstone { epk: key.epk.clone(), lsn: self.usage().lsn };
-            self.stand_by().await?;
-            while self.erase_some(schema, &mark, ts_s).await? {}
+    pub async fn delete_by_partition_key(&self, schema: &Schema, key: &LogicalKey, ts_s: u32) -> Result<u64, Rejected> {
+        if self.sequencer.state.lock().log_job.is_some() {
+            let tombstone = KeyTombstone { epk: key.epk.clone(), lsn: self.shard_state().lsn };
+            self.wait_for_queued().await?;
+            while self.purge_some(schema, &tombstone, ts_s).await? {}
             return Ok(self.lsn());
         }
         let latch = self.latch(&key.clone().item("")).await;
@@ -34,7 +34,7 @@ impl Partition {
             changes.batch.put(keyspace::key_tombstone(self.range.shard, key.epk.as_bytes()), shard.lsn.to_be_bytes());
             // Under the sequencer's lock, so that a purge that finishes the previous tombstone does not delete this
             // one's row.
-            self.marks.add(KeyTombstone { epk: key.epk.clone(), lsn: shard.lsn });
+            self.key_tombstones.add(KeyTombstone { epk: key.epk.clone(), lsn: shard.lsn });
             Ok(shard.lsn)
         })?;
         drop(latch);
@@ -42,38 +42,40 @@ impl Partition {
     }
 
     /// One step of purging the rows under tombstones; returns true if there is more to do.
-    pub async fn sweep_erased(&self, schema: &Schema, ts_s: u32) -> Result<bool> {
-        let Some(mark) = self.marks.get().first().filter(|mark| mark.lsn <= self.lsn()) else { return Ok(false) };
-        if self.erase_some(schema, &mark, ts_s).await? {
+    pub async fn purge_deleted_keys(&self, schema: &Schema, ts_s: u32) -> Result<bool> {
+        let Some(tombstone) = self.key_tombstones.get().first().filter(|tombstone| tombstone.lsn <= self.lsn()) else {
+            return Ok(false);
+        };
+        if self.purge_some(schema, &tombstone, ts_s).await? {
             return Ok(true);
         }
-        let forget = |_: &mut ShardState, batch: &mut Batch| {
-            if self.marks.remove(&mark) {
-                batch.delete(keyspace::key_tombstone(self.range.shard, mark.epk.as_bytes()));
+        let remove_tombstone = |_: &mut ShardState, batch: &mut Batch| {
+            if self.key_tombstones.remove(&tombstone) {
+                batch.delete(keyspace::key_tombstone(self.range.shard, tombstone.epk.as_bytes()));
             }
         };
-        self.commit_state(forget).await?;
-        Ok(!self.marks.get().is_empty())
+        self.commit_state(remove_tombstone).await?;
+        Ok(!self.key_tombstones.get().is_empty())
     }
 
-    async fn erase_some(&self, schema: &Schema, mark: &KeyTombstone, ts_s: u32) -> Result<bool> {
-        let found = self.find_erased(mark).await?;
+    async fn purge_some(&self, schema: &Schema, tombstone: &KeyTombstone, ts_s: u32) -> Result<bool> {
+        let found = self.find_deleted(tombstone).await?;
         let Some(first) = found.first() else { return Ok(false) };
         let logical = super::write::key_of(schema, first)?.logical;
         let mut tx = self.begin_latched(schema, logical, ts_s).await;
         for record in &found {
-            tx.erase(record).await?;
+            tx.remove_if_unchanged(record).await?;
         }
         tx.commit().await.map_err(|rejected| rejected.error)?;
         Ok(true)
     }
 
-    async fn find_erased(&self, mark: &KeyTombstone) -> Result<Vec<Record>> {
-        let (view, mut after) = (self.view().await?, 0);
+    async fn find_deleted(&self, tombstone: &KeyTombstone) -> Result<Vec<Record>> {
+        let (view, mut after) = (self.snapshot().await?, 0);
         loop {
-            let (docnums, more) = view.members(&mark.epk, after, Limit::rows(ITEMS_AT_ONCE)).await?;
+            let (docnums, more) = view.members(&tombstone.epk, after, Limit::rows(ITEMS_PER_TRANSACTION)).await?;
             let records = view.get(&docnums).await?.into_iter().flatten();
-            let found: Vec<Record> = records.filter(|record| record.lsn <= mark.lsn).collect();
+            let found: Vec<Record> = records.filter(|record| record.lsn <= tombstone.lsn).collect();
             match docnums.last() {
                 Some(last) if more && found.is_empty() => after = *last,
                 _ => return Ok(found),

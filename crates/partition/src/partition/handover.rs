@@ -20,21 +20,21 @@ impl Partition {
     pub fn begin_log(&self, job: u64) -> Result<()> {
         let mut sequence = self.sequencer.state.lock();
         self.drop_log()?;
-        sequence.logged_for = Some(job);
+        sequence.log_job = Some(job);
         Ok(())
     }
 
     /// Continues the existing log after a restart; called before the first write.
     pub fn resume_log(&self, job: u64) {
-        self.sequencer.state.lock().logged_for = Some(job);
+        self.sequencer.state.lock().log_job = Some(job);
     }
 
     /// Ends the log of that job. If another job has begun a log since, that log stays.
     pub fn end_log(&self, job: u64) -> Result<()> {
         let mut sequence = self.sequencer.state.lock();
-        if sequence.logged_for == Some(job) {
+        if sequence.log_job == Some(job) {
             self.drop_log()?;
-            sequence.logged_for = None;
+            sequence.log_job = None;
         }
         Ok(())
     }
@@ -59,16 +59,16 @@ impl Partition {
 
     /// The effective key that divides the items into two halves of about equal bytes. `None` if there are no items, or
     /// all have one effective key.
-    pub async fn middle(&self) -> Result<Option<EffectiveKey>> {
+    pub async fn split_point(&self) -> Result<Option<EffectiveKey>> {
         const CHUNK: Limit = Limit::rows(4096);
-        let half = self.usage().item_bytes / 2;
+        let half = self.shard_state().item_bytes / 2;
         let snapshot = self.store.snapshot().await?;
         let (mut from, to) = keyspace::range(self.range.shard, Tag::Key);
         let mut search = SplitPoint { half, below: 0, last: Vec::new(), best: None };
         loop {
             let chunk = snapshot.scan(&from, &to, Direction::Forward, CHUNK).await?;
             for (row, value) in &chunk.pairs {
-                search.see(keyspace::decode_key_stats(row)?.0, KeyStats::decode(value)?.bytes);
+                search.add_key(keyspace::decode_key_stats(row)?.0, KeyStats::decode(value)?.bytes);
             }
             match chunk.pairs.last() {
                 Some((last, _)) if chunk.more && search.below <= half => from = keyspace::after(last),
@@ -88,12 +88,12 @@ struct SplitPoint {
 }
 
 impl SplitPoint {
-    fn see(&mut self, epk: Vec<u8>, bytes: u64) {
-        let off = self.below.abs_diff(self.half);
+    fn add_key(&mut self, epk: Vec<u8>, bytes: u64) {
+        let distance = self.below.abs_diff(self.half);
         // The first key has nothing below it, and keys that share an effective key stay together.
         let is_boundary = self.below > 0 && epk != self.last;
-        if is_boundary && self.best.as_ref().is_none_or(|(_, best)| off < *best) {
-            self.best = Some((epk.clone(), off));
+        if is_boundary && self.best.as_ref().is_none_or(|(_, best)| distance < *best) {
+            self.best = Some((epk.clone(), distance));
         }
         self.last = epk;
         self.below += bytes;

@@ -36,14 +36,14 @@ type Durable = oneshot::Receiver<Result<()>>;
 impl Partition {
     /// Gives every item exactly the index rows that the schema defines. Calls `on_progress` with the number of items
     /// processed since the last call. Blocks its thread from time to time, so it needs a thread of its own.
-    pub async fn reindex(&self, schema: &Schema, mut seen: impl FnMut(u64)) -> Result<()> {
+    pub async fn reindex(&self, schema: &Schema, mut on_progress: impl FnMut(u64)) -> Result<()> {
         self.expect_schema(schema.version);
         self.committer.commit(Batch::default()).await?;
-        let (mut from, to) = (keyspace::range(self.range.shard, Tag::Doc).0, self.first_unused());
+        let (mut from, to) = (keyspace::range(self.range.shard, Tag::Doc).0, self.next_doc_row());
         loop {
             let chunk = self.store.snapshot().await?.scan(&from, &to, Direction::Forward, CHUNK).await?;
             self.reindex_items(schema, &chunk.pairs).await?;
-            seen(chunk.pairs.len() as u64);
+            on_progress(chunk.pairs.len() as u64);
             match chunk.pairs.last() {
                 Some((last, _)) if chunk.more => from = keyspace::after(last),
                 _ => return Ok(()),
@@ -52,8 +52,8 @@ impl Partition {
     }
 
     /// The end of the scan: items with larger docnums are created under the new schema.
-    fn first_unused(&self) -> Bytes {
-        let next = self.usage().next_item + 1;
+    fn next_doc_row(&self) -> Bytes {
+        let next = self.shard_state().next_item + 1;
         keyspace::doc(self.range.shard, u64::from(self.range.prefix) << DOCNUM_COUNTER_BITS | next)
     }
 

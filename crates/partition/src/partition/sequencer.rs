@@ -31,12 +31,12 @@ pub(super) struct Sequence {
     pub(super) shard: ShardState,
     pub(super) pending: HashMap<Bytes, Pending>,
     /// The pending rows of each LSN, to be dropped when it is durable.
-    brought: VecDeque<(u64, Vec<Bytes>)>,
+    pending_by_lsn: VecDeque<(u64, Vec<Bytes>)>,
     pub(super) closed: bool,
     /// Its items have moved, or are about to move, to other shards.
     pub(super) fenced: bool,
     /// The job that copies the partition and needs a log row for every change.
-    pub(super) logged_for: Option<u64>,
+    pub(super) log_job: Option<u64>,
     /// The newest schema version of an accepted write, or one that was announced.
     pub(super) schema_version: u64,
 }
@@ -59,7 +59,7 @@ impl Partition {
         let mut shard = sequence.shard.clone();
         shard.advance(schema.keeps_versions);
         let versions = schema.keeps_versions.then(|| Versions::new(shard.lsn, ts_s));
-        let log_lsn = sequence.logged_for.map(|_| shard.lsn);
+        let log_lsn = sequence.log_job.map(|_| shard.lsn);
         let mut changes = RowChanges { log_lsn, versions, ..RowChanges::default() };
         let written = change(&mut shard, &mut changes)?;
         let (done, durable) = oneshot::channel();
@@ -69,7 +69,7 @@ impl Partition {
         // Nothing is published before the sequence lock is released, and nothing is changed if the committer rejects
         // this.
         self.committer.enqueue(CommitEntry { batch, state, owner: Some((owner, shard.lsn)), done })?;
-        self.growth.note(shard.item_bytes > schema.room.partition_bytes_max);
+        self.split_trigger.update(shard.item_bytes > schema.size_limits.partition_bytes_max);
         sequence.accept(shard, changes.pending);
         Ok(Queued { written, durable })
     }
@@ -101,10 +101,10 @@ impl Partition {
 
 impl Sequencer {
     pub(super) fn new(shard: ShardState) -> Sequencer {
-        let (pending, brought) = Default::default();
-        let (closed, fenced, logged_for) = (false, false, None);
+        let (pending, pending_by_lsn) = Default::default();
+        let (closed, fenced, log_job) = (false, false, None);
         let visible_lsn = AtomicU64::new(shard.lsn);
-        let sequence = Sequence { shard, pending, brought, closed, fenced, logged_for, schema_version: 0 };
+        let sequence = Sequence { shard, pending, pending_by_lsn, closed, fenced, log_job, schema_version: 0 };
         Sequencer { visible_lsn, state: Mutex::new(sequence) }
     }
 
@@ -148,7 +148,7 @@ impl Sequence {
     }
 
     fn accept(&mut self, shard: ShardState, pending: Vec<(Bytes, Option<Bytes>)>) {
-        self.brought.push_back((shard.lsn, pending.iter().map(|(row, _)| row.clone()).collect()));
+        self.pending_by_lsn.push_back((shard.lsn, pending.iter().map(|(row, _)| row.clone()).collect()));
         for (row, value) in pending {
             self.pending.insert(row, Pending { lsn: shard.lsn, value });
         }
@@ -159,8 +159,8 @@ impl Sequence {
 impl Publish for Sequencer {
     fn published(&self, lsn: u64) {
         let mut sequence = self.state.lock();
-        while sequence.brought.front().is_some_and(|(brought, _)| *brought <= lsn) {
-            let Some((brought, rows)) = sequence.brought.pop_front() else { break };
+        while sequence.pending_by_lsn.front().is_some_and(|(brought, _)| *brought <= lsn) {
+            let Some((brought, rows)) = sequence.pending_by_lsn.pop_front() else { break };
             for row in rows {
                 // A later writer may have queued a newer value, which is not durable yet.
                 if sequence.pending.get(&row).is_some_and(|pending| pending.lsn == brought) {
@@ -182,11 +182,11 @@ pub(crate) struct Queued<T = Written> {
 impl<T> Queued<T> {
     pub(crate) async fn wait(self) -> Result<T, Rejected> {
         let durable = self.durable.await.unwrap_or_else(|_| Err(Error::unavailable("the server is stopping")));
-        durable.map_err(lost)?;
+        durable.map_err(not_durable)?;
         Ok(self.written)
     }
 }
 
-pub(super) fn lost(error: Error) -> Rejected {
+pub(super) fn not_durable(error: Error) -> Rejected {
     Rejected { error, charge_ru: 0.0 }
 }

@@ -15,19 +15,19 @@ use crate::shard_state::ShardState;
 #[derive(Debug, Default)]
 pub(super) struct SplitTrigger(AtomicU8);
 
-const CALM: u8 = 0;
+const IDLE: u8 = 0;
 /// Too large, and no caller has taken the request yet.
-const CRIES: u8 = 1;
-const HEARD: u8 = 2;
+const PENDING: u8 = 1;
+const TAKEN: u8 = 2;
 /// Too large, and all its items have one effective key.
-const STUCK: u8 = 3;
+const UNSPLITTABLE: u8 = 3;
 
 impl SplitTrigger {
     /// Called after every write.
-    pub fn note(&self, over: bool) {
-        let (from, to) = match (over, self.0.load(Ordering::Relaxed)) {
-            (true, CALM) => (CALM, CRIES),
-            (false, STUCK) => (STUCK, CALM),
+    pub fn update(&self, is_oversized: bool) {
+        let (from, to) = match (is_oversized, self.0.load(Ordering::Relaxed)) {
+            (true, IDLE) => (IDLE, PENDING),
+            (false, UNSPLITTABLE) => (UNSPLITTABLE, IDLE),
             _ => return,
         };
         let _ = self.0.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed); // or another writer did it
@@ -36,29 +36,29 @@ impl SplitTrigger {
 
 impl Partition {
     /// Whether the partition has become too large; only the first caller gets true.
-    pub fn hear_growth(&self) -> bool {
-        self.growth.0.load(Ordering::Relaxed) == CRIES
-            && self.growth.0.compare_exchange(CRIES, HEARD, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    pub fn take_split_request(&self) -> bool {
+        self.split_trigger.0.load(Ordering::Relaxed) == PENDING
+            && self.split_trigger.0.compare_exchange(PENDING, TAKEN, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     /// The partition cannot be split: it is full until items are deleted.
-    pub fn set_stuck(&self) {
-        self.growth.0.store(STUCK, Ordering::Relaxed);
+    pub fn set_unsplittable(&self) {
+        self.split_trigger.0.store(UNSPLITTABLE, Ordering::Relaxed);
     }
 
-    pub fn is_stuck(&self) -> bool {
-        self.growth.0.load(Ordering::Relaxed) == STUCK
+    pub fn is_unsplittable(&self) -> bool {
+        self.split_trigger.0.load(Ordering::Relaxed) == UNSPLITTABLE
     }
 
     /// A split was aborted: the next write above the limit requests one again.
-    pub fn forget_growth(&self) {
-        self.growth.0.store(CALM, Ordering::Relaxed);
+    pub fn reset_split_request(&self) {
+        self.split_trigger.0.store(IDLE, Ordering::Relaxed);
     }
 
     /// Called only for writes that add bytes: a full partition can still be read, shrunk and emptied.
-    pub(super) fn check_room(&self, schema: &Schema, shard: &ShardState) -> Result<()> {
-        let limit = schema.room.partition_bytes_max;
-        if shard.item_bytes <= limit || (schema.key.is_some() && !self.is_stuck()) {
+    pub(super) fn check_partition_size(&self, schema: &Schema, shard: &ShardState) -> Result<()> {
+        let limit = schema.size_limits.partition_bytes_max;
+        if shard.item_bytes <= limit || (schema.key.is_some() && !self.is_unsplittable()) {
             return Ok(());
         }
         let message = match &schema.key {

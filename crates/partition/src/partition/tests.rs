@@ -58,15 +58,15 @@ async fn every_write_raises_the_lsn_by_one_and_reads_raise_nothing() {
 }
 
 #[tokio::test]
-async fn refused_writes_change_nothing() {
+async fn rejected_writes_change_nothing() {
     let (store, schema) = (memory(), schema(&["/pk"]));
     let partition = open(&store).await;
     let first = create(&partition, &schema, "a", "1", 0).await.unwrap();
     create(&partition, &schema, "a", "2", 0).await.unwrap();
-    let before = (rows(&store, 7).await, partition.usage());
+    let before = (rows(&store, 7).await, partition.shard_state());
     let old = Precondition::IfMatch(first.record.unwrap().etag().to_string().replace('1', "2"));
     let body = || item("a", "1", 9);
-    let refused = [
+    let rejected = [
         create(&partition, &schema, "a", "1", 9).await,
         write(&partition, &schema, Verb::Replace, "1", body(), old.clone()).await,
         write(&partition, &schema, Verb::Upsert, "1", body(), old).await,
@@ -76,12 +76,12 @@ async fn refused_writes_change_nothing() {
         delete(&partition, &schema, "b", "1").await,
     ];
     let (taken, stale, absent) = (Kind::Conflict, Kind::PreconditionFailed, Kind::NotFound);
-    assert_eq!(refused.map(|outcome| outcome.unwrap_err()), [taken, stale, stale, stale, absent, taken, absent]);
-    assert_eq!((rows(&store, 7).await, partition.usage()), before);
+    assert_eq!(rejected.map(|outcome| outcome.unwrap_err()), [taken, stale, stale, stale, absent, taken, absent]);
+    assert_eq!((rows(&store, 7).await, partition.shard_state()), before);
 }
 
 #[tokio::test]
-async fn an_item_number_is_never_given_again() {
+async fn docnums_are_never_reused() {
     let (store, schema) = (memory(), schema(&["/pk"]));
     let partition = open(&store).await;
     let first = docnum(&create(&partition, &schema, "a", "1", 0).await.unwrap());
@@ -94,7 +94,7 @@ async fn an_item_number_is_never_given_again() {
 }
 
 #[tokio::test]
-async fn a_renamed_item_keeps_its_number_and_leaves_its_old_name() {
+async fn a_renamed_item_keeps_its_docnum_and_frees_its_old_id() {
     let (partition, schema) = (open(&memory()).await, schema(&["/pk"]));
     let old = create(&partition, &schema, "a", "old", 1).await.unwrap();
     let new = write(&partition, &schema, Verb::Replace, "old", item("a", "new", 2), Precondition::None).await.unwrap();
@@ -106,7 +106,7 @@ async fn a_renamed_item_keeps_its_number_and_leaves_its_old_name() {
 }
 
 #[tokio::test]
-async fn s12_the_same_id_lives_once_under_every_key() {
+async fn s12_the_same_id_exists_once_per_partition_key() {
     let (partition, schema) = (open(&memory()).await, schema(&["/pk"]));
     for (n, pk) in (0..).zip(["a", "b", "c"]) {
         create(&partition, &schema, pk, "1", n).await.unwrap();
@@ -119,7 +119,7 @@ async fn s12_the_same_id_lives_once_under_every_key() {
 }
 
 #[tokio::test]
-async fn s30_the_last_item_takes_its_logical_partition_with_it() {
+async fn s30_deleting_the_last_item_removes_its_logical_partition() {
     let (store, schema) = (memory(), schema(&["/pk"]));
     let partition = open(&store).await;
     for id in ["1", "2"] {
@@ -130,7 +130,7 @@ async fn s30_the_last_item_takes_its_logical_partition_with_it() {
     }
     let left: Vec<Bytes> = rows(&store, 7).await.into_keys().collect();
     assert_eq!(left, [keyspace::state(7)], "its storage is reclaimed");
-    assert_eq!((partition.usage().items, partition.usage().item_bytes), (0, 0));
+    assert_eq!((partition.shard_state().items, partition.shard_state().item_bytes), (0, 0));
     create(&partition, &schema, "a", "1", 0).await.unwrap();
     assert_eq!(partition.count_keys().await.unwrap(), 1);
 }
@@ -156,7 +156,7 @@ async fn writers_see_what_is_queued_and_readers_only_what_is_durable() {
     let open = async {
         assert_eq!(n_of(&partition, &schema, "a", "1").await, Some(1));
         assert_eq!(n_of(&partition, &schema, "a", "2").await, None);
-        assert_eq!((partition.lsn(), partition.usage().lsn), (1, 5), "four writes are queued, none is visible");
+        assert_eq!((partition.lsn(), partition.shard_state().lsn), (1, 5), "four writes are queued, none is visible");
         drop(gate);
     };
     // Polled in this order: each operation decides on what the ones before it have queued.
@@ -178,13 +178,13 @@ async fn writers_see_what_is_queued_and_readers_only_what_is_durable() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_told_when_what_it_rests_on_is_durable() {
+async fn a_conflict_is_reported_only_after_the_conflicting_write_is_durable() {
     let (partition, schema) = (open(&memory()).await, schema(&["/pk"]));
     let gate = Gate::close(&partition.committer);
     let mut first = std::pin::pin!(create(&partition, &schema, "a", "1", 1));
     let mut second = std::pin::pin!(create(&partition, &schema, "a", "1", 2));
-    assert!(waits_after_a_step(first.as_mut()).await);
-    assert!(waits_after_a_step(second.as_mut()).await, "rejected because of a write that may still be lost");
+    assert!(is_pending_after_one_poll(first.as_mut()).await);
+    assert!(is_pending_after_one_poll(second.as_mut()).await, "rejected because of a write that may still be lost");
     drop(gate);
     assert_eq!(second.await.unwrap_err(), Kind::Conflict);
     assert_eq!(n_of(&partition, &schema, "a", "1").await, Some(1), "an item that caused a conflict can be read");
@@ -192,7 +192,7 @@ async fn a_refusal_is_told_when_what_it_rests_on_is_durable() {
 }
 
 #[tokio::test]
-async fn after_a_failed_commit_no_answer_rests_on_what_was_lost() {
+async fn after_a_failed_commit_no_response_depends_on_lost_writes() {
     let script = FaultPlan::default();
     let store = Arc::new(AnyStore::Faulty(Faulty::new(Memory::new(), script.clone())));
     let (partition, schema) = (open(&store).await, schema(&["/pk"]));
@@ -214,12 +214,12 @@ async fn after_a_failed_commit_no_answer_rests_on_what_was_lost() {
 }
 
 #[tokio::test]
-async fn a_writer_who_hangs_up_leaves_a_whole_write_or_none() {
+async fn a_cancelled_write_is_applied_completely_or_not_at_all() {
     let (partition, schema) = (open(&memory()).await, schema(&["/pk"]));
     let gate = Gate::close(&partition.committer);
     {
-        let mut hung_up = std::pin::pin!(create(&partition, &schema, "a", "1", 1));
-        assert!(waits_after_a_step(hung_up.as_mut()).await);
+        let mut cancelled = std::pin::pin!(create(&partition, &schema, "a", "1", 1));
+        assert!(is_pending_after_one_poll(cancelled.as_mut()).await);
     }
     drop(gate);
     assert_eq!(create(&partition, &schema, "a", "1", 2).await.unwrap_err(), Kind::Conflict);
@@ -227,32 +227,32 @@ async fn a_writer_who_hangs_up_leaves_a_whole_write_or_none() {
     audit(&partition, &schema).await;
 }
 
-async fn waits_after_a_step(future: std::pin::Pin<&mut impl Future>) -> bool {
+async fn is_pending_after_one_poll(future: std::pin::Pin<&mut impl Future>) -> bool {
     let mut future = future;
     std::future::poll_fn(|cx| std::task::Poll::Ready(future.as_mut().poll(cx).is_pending())).await
 }
 
 #[tokio::test]
-async fn a_closed_partition_takes_no_writes() {
+async fn a_closed_partition_rejects_writes() {
     let (partition, schema) = (open(&memory()).await, schema(&["/pk"]));
     create(&partition, &schema, "a", "1", 1).await.unwrap();
     partition.close();
     assert_eq!(create(&partition, &schema, "a", "2", 1).await.unwrap_err(), Kind::OwnerNotFound);
     assert_eq!(delete(&partition, &schema, "a", "1").await.unwrap_err(), Kind::OwnerNotFound);
-    assert_eq!(partition.usage().lsn, 1);
+    assert_eq!(partition.shard_state().lsn, 1);
 }
 
 #[tokio::test]
-async fn used_up_item_numbers_are_refused_and_use_no_lsn() {
+async fn exhausted_docnums_are_rejected_and_use_no_lsn() {
     let (partition, schema) = (open(&memory()).await, schema(&["/pk"]));
     partition.sequencer.state.lock().shard.next_item = (1 << DOCNUM_COUNTER_BITS) - 2;
     create(&partition, &schema, "a", "1", 1).await.unwrap();
     assert_eq!(create(&partition, &schema, "a", "2", 1).await.unwrap_err(), Kind::QuotaExceeded);
-    assert_eq!(partition.usage().lsn, 1);
+    assert_eq!(partition.shard_state().lsn, 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn a_reader_of_an_item_that_changes_its_name_finds_it_or_not() {
+async fn reads_during_renames_return_the_right_item_or_none() {
     let (partition, schema) = (Arc::new(open(&memory()).await), Arc::new(schema(&["/pk"])));
     create(&partition, &schema, "a", "x", 0).await.unwrap();
     let (theirs, schema_) = (partition.clone(), schema.clone());

@@ -26,7 +26,9 @@ use std::sync::atomic::Ordering;
 use pleiad_model::{Error, Kind, Result, json};
 use tokio::sync::MutexGuard;
 
-use super::checks::{ALREADY_EXISTS, UNIQUE_TAKEN, check_exists, check_key_room, check_version, check_write, rejected};
+use super::checks::{
+    ALREADY_EXISTS, UNIQUE_VIOLATION, check_exists, check_key_size, check_version, check_write, rejected,
+};
 use super::write::{PreparedWrite, key_of};
 use super::{Draft, Partition, Precondition, Rejected, Verb};
 use crate::feed::{KeyScope, PageLimit, RecordPage};
@@ -39,7 +41,7 @@ use crate::schema::{Schema, StoredTerms};
 use crate::snapshot::PartitionSnapshot;
 use crate::unique::Claim;
 use crate::version_row::VersionKind;
-use version_log::History;
+use version_log::VersionLog;
 
 /// Limit of item bytes written by one transaction: they stay in memory until its end.
 pub const TRANSACTION_BYTES_MAX: usize = 64 << 20;
@@ -55,21 +57,21 @@ pub struct Transaction<'a> {
     /// Identifies its logical partition; the id is empty.
     scope: ItemKey,
     ts_s: u32,
-    ground: BaseState<'a>,
+    base: BaseState<'a>,
     /// What its etags are made of: its LSN is not known before the commit.
     tag: EtagSource,
     /// The docnum of each id that the transaction has touched; `None` if the id is free.
     ids: HashMap<[u8; 16], Option<u64>>,
     changes: BTreeMap<u64, ItemChange>,
-    history: History,
+    version_log: VersionLog,
     /// The docnum that holds each unique value the transaction has touched; `None` if it is free.
-    held: HashMap<Claim, Option<u64>>,
+    claim_holders: HashMap<Claim, Option<u64>>,
     /// The versions that its writes depend on; `commit` validates them.
-    rests_on: Vec<(ItemKey, Option<VersionId>)>,
+    expected_versions: Vec<(ItemKey, Option<VersionId>)>,
     /// The holders of unique values that its writes depend on; `commit` validates them.
-    rests_on_claims: Vec<(Claim, Option<u64>)>,
+    expected_holders: Vec<(Claim, Option<u64>)>,
     stats: Option<KeyStats>,
-    growth: KeyDelta,
+    key_delta: KeyDelta,
     written_bytes: usize,
 }
 
@@ -92,7 +94,7 @@ struct ItemChange {
     was: Option<PreparedVersion>,
     now: Option<PreparedVersion>,
     /// The old version was removed because it had expired.
-    is_over: bool,
+    is_expired: bool,
     writes: u16,
 }
 
@@ -122,7 +124,7 @@ pub struct OperationEffect {
 impl Partition {
     /// Begins an optimistic transaction on a snapshot of one logical partition. Takes no latch.
     pub async fn begin<'a>(&'a self, schema: &'a Schema, logical: LogicalKey, ts_s: u32) -> Result<Transaction<'a>> {
-        let view = self.view().await?;
+        let view = self.snapshot().await?;
         Ok(self.transaction(schema, logical.item(""), ts_s, BaseState::Snapshot(Arc::new(view))))
     }
 
@@ -138,25 +140,25 @@ impl Partition {
         schema: &'a Schema,
         scope: ItemKey,
         ts_s: u32,
-        ground: BaseState<'a>,
+        base: BaseState<'a>,
     ) -> Transaction<'a> {
         let number = self.transactions.fetch_add(1, Ordering::Relaxed);
-        let (ids, changes, held, rests_on, rests_on_claims, stats) = Default::default();
+        let (ids, changes, claim_holders, expected_versions, expected_holders, stats) = Default::default();
         Transaction {
             partition: self,
             schema,
             scope,
             ts_s,
-            ground,
-            tag: (self.usage().lsn, tag_seq(number)),
+            base,
+            tag: (self.shard_state().lsn, tag_seq(number)),
             ids,
             changes,
-            history: History::new(schema),
-            held,
-            rests_on,
-            rests_on_claims,
+            version_log: VersionLog::new(schema),
+            claim_holders,
+            expected_versions,
+            expected_holders,
             stats,
-            growth: KeyDelta::default(),
+            key_delta: KeyDelta::default(),
             written_bytes: 0,
         }
     }
@@ -171,7 +173,7 @@ fn tag_seq(number: u64) -> u16 {
 impl Transaction<'_> {
     /// The LSN of its snapshot. A latched transaction has none: the current LSN.
     pub fn lsn(&self) -> u64 {
-        match &self.ground {
+        match &self.base {
             BaseState::Snapshot(view) => view.lsn(),
             BaseState::Latched { .. } => self.partition.lsn(),
         }
@@ -181,19 +183,19 @@ impl Transaction<'_> {
         if key.logical != self.scope.logical {
             return Err(Error::invalid(OTHER_KEY));
         }
-        Ok(self.sort_out(self.find(key).await?).0)
+        Ok(self.split_dead(self.find(key).await?).0)
     }
 
     /// Its items after docnum `after`, in docnum order; items that it has created come last.
-    pub async fn items(&self, after: u64, quota: PageLimit) -> Result<RecordPage> {
-        let BaseState::Snapshot(view) = &self.ground else {
+    pub async fn items(&self, after: u64, limit: PageLimit) -> Result<RecordPage> {
+        let BaseState::Snapshot(view) = &self.base else {
             return Err(Error::internal("a latched transaction reads single items"));
         };
         let scope = KeyScope::Key(self.scope.logical.epk.clone());
-        let mut page = view.page(&scope, after, quota, self.schema.expiry(self.ts_s)).await?;
+        let mut page = view.page(&scope, after, limit, self.schema.expiry(self.ts_s)).await?;
         page.records = page.records.into_iter().filter_map(|record| self.as_changed(record)).collect();
         if page.next.is_none() {
-            self.add_created(after, quota, &mut page);
+            self.add_created(after, limit, &mut page);
         }
         Ok(page)
     }
@@ -205,12 +207,12 @@ impl Transaction<'_> {
         }
     }
 
-    fn add_created(&self, after: u64, quota: PageLimit, page: &mut RecordPage) {
+    fn add_created(&self, after: u64, limit: PageLimit, page: &mut RecordPage) {
         let mut bytes: usize = page.records.iter().map(|record| record.body().len()).sum();
         let created = self.changes.range(after.saturating_add(1)..).filter(|(_, change)| change.was.is_none());
         for version in created.filter_map(|(_, change)| change.now.as_ref()) {
             let size = version.record.body().len();
-            let is_full = page.records.len() >= quota.items || (bytes > 0 && bytes + size > quota.bytes);
+            let is_full = page.records.len() >= limit.items || (bytes > 0 && bytes + size > limit.bytes);
             if is_full {
                 page.next = page.records.last().map(|record| record.docnum);
                 return;
@@ -227,22 +229,22 @@ impl Transaction<'_> {
         draft: &Draft,
         condition: &Precondition,
     ) -> Result<OperationEffect, Rejected> {
-        let (rests_on, rests_on_claims) = (self.rests_on.len(), self.rests_on_claims.len());
-        let step = self.try_put(verb, draft, condition).await;
-        if step.is_err() {
-            self.rests_on.truncate(rests_on);
-            self.rests_on_claims.truncate(rests_on_claims);
+        let (versions_len, holders_len) = (self.expected_versions.len(), self.expected_holders.len());
+        let effect = self.try_put(verb, draft, condition).await;
+        if effect.is_err() {
+            self.expected_versions.truncate(versions_len);
+            self.expected_holders.truncate(holders_len);
         }
-        step
+        effect
     }
 
     pub async fn delete(&mut self, key: &ItemKey, condition: &Precondition) -> Result<OperationEffect, Rejected> {
-        let rests_on = self.rests_on.len();
-        let step = self.try_delete(key, condition).await;
-        if step.is_err() {
-            self.rests_on.truncate(rests_on);
+        let versions_len = self.expected_versions.len();
+        let effect = self.try_delete(key, condition).await;
+        if effect.is_err() {
+            self.expected_versions.truncate(versions_len);
         }
-        step
+        effect
     }
 
     async fn try_put(
@@ -257,17 +259,17 @@ impl Transaction<'_> {
         self.check_size(draft.text.len())?;
         let new = PreparedWrite::new(self.schema, draft, self.ts_s);
         let found = self.find_to_write(new.target).await?;
-        let (old, over) = self.sort_out(found);
+        let (old, dead) = self.split_dead(found);
         check_write(verb, old.as_ref(), condition)?;
-        let step = match old {
-            None => self.insert(new, over).await,
+        let effect = match old {
+            None => self.insert(new, dead).await,
             Some(old) => self.update(new, old).await,
         }?;
         if !draft.indexed {
-            self.partition.unindexed.will_be();
+            self.partition.unindexed.set();
         }
         self.written_bytes += draft.text.len();
-        Ok(step)
+        Ok(effect)
     }
 
     async fn try_delete(&mut self, key: &ItemKey, condition: &Precondition) -> Result<OperationEffect, Rejected> {
@@ -275,178 +277,181 @@ impl Transaction<'_> {
             return Err(Error::invalid(OTHER_KEY).into());
         }
         let found = self.find_to_write(key).await?;
-        let (old, _) = self.sort_out(found);
+        let (old, _) = self.split_dead(found);
         check_version(check_exists(old.as_ref())?, condition)?;
         self.check_size(0)?;
         let Some(old) = old else { return Err(Error::internal("an item that was there is not").into()) };
         let bytes = old.body().len();
-        let change = touch(&mut self.changes, self.schema, key, old)?;
-        let rows = change.latest().map_or(0, |version| index::priced(&version.terms.possible) + version.claims.len());
-        self.history.note(VersionKind::Delete, change.latest(), None);
-        let claims = change.leave();
+        let change = change_entry(&mut self.changes, self.schema, key, old)?;
+        let rows =
+            change.latest().map_or(0, |version| index::count_priced(&version.terms.possible) + version.claims.len());
+        self.version_log.push(VersionKind::Delete, change.latest(), None);
+        let claims = change.drop_latest();
         let charge_ru = price::delete(bytes, rows);
         self.ids.insert(key.hash, None);
-        self.held.extend(claims.into_iter().map(|claim| (claim, None)));
-        self.growth.add(-1, -(bytes as i64));
+        self.claim_holders.extend(claims.into_iter().map(|claim| (claim, None)));
+        self.key_delta.add(-1, -(bytes as i64));
         Ok(OperationEffect { record: None, created: false, charge_ru })
     }
 
-    async fn insert(&mut self, new: PreparedWrite<'_>, over: Option<Record>) -> Result<OperationEffect, Rejected> {
-        let over = self.clear_claims(&new.claims, None, over).await?;
-        let mut growth = KeyDelta { items: 1, bytes: new.body.len() as i64 };
-        over.iter().for_each(|over| growth.add(-1, -(over.body().len() as i64)));
-        self.check_growth(growth).await?;
-        for over in over {
-            self.bury(over)?;
+    async fn insert(&mut self, new: PreparedWrite<'_>, dead: Option<Record>) -> Result<OperationEffect, Rejected> {
+        let dead = self.check_unique(&new.claims, None, dead).await?;
+        let mut delta = KeyDelta { items: 1, bytes: new.body.len() as i64 };
+        dead.iter().for_each(|record| delta.add(-1, -(record.body().len() as i64)));
+        self.check_delta(delta).await?;
+        for record in dead {
+            self.remove_dead(record)?;
         }
         let docnum = self.partition.reserve_docnum()?;
         let record = Record::encode(&Contents { tag: Some(self.tag), ..new.contents(docnum) }, 0, 0)?;
-        let charge_ru = price::create(new.body.len(), index::priced(&new.terms) + new.claims.len());
-        self.held.extend(new.claims.iter().map(|claim| (*claim, Some(docnum))));
+        let charge_ru = price::create(new.body.len(), index::count_priced(&new.terms) + new.claims.len());
+        self.claim_holders.extend(new.claims.iter().map(|claim| (*claim, Some(docnum))));
         let (key, terms, claims) = (new.key.into_owned(), new.terms.into(), new.claims);
         let now = PreparedVersion { key, record: record.clone(), terms, claims };
-        self.history.note(VersionKind::Create, None, Some(&record));
+        self.version_log.push(VersionKind::Create, None, Some(&record));
         self.ids.insert(now.key.hash, Some(docnum));
-        self.changes.insert(docnum, ItemChange { was: None, now: Some(now), is_over: false, writes: 1 });
-        self.growth.add(growth.items, growth.bytes);
+        self.changes.insert(docnum, ItemChange { was: None, now: Some(now), is_expired: false, writes: 1 });
+        self.key_delta.add(delta.items, delta.bytes);
         Ok(OperationEffect { record: Some(record), created: true, charge_ru })
     }
 
     async fn update(&mut self, new: PreparedWrite<'_>, old: Record) -> Result<OperationEffect, Rejected> {
         let (old_bytes, new_bytes, docnum) = (old.body().len(), new.body.len(), old.docnum);
-        let over = match new.key.hash == new.target.hash {
+        let dead = match new.key.hash == new.target.hash {
             true => None,
-            false => self.make_way(&new.key, old_bytes).await?,
+            false => self.check_id_free(&new.key, old_bytes).await?,
         };
-        let over = self.clear_claims(&new.claims, Some(docnum), over).await?;
-        let mut growth = KeyDelta { items: 0, bytes: new_bytes as i64 - old_bytes as i64 };
-        over.iter().for_each(|over| growth.add(-1, -(over.body().len() as i64)));
-        self.check_growth(growth).await?;
-        for over in over {
-            self.bury(over)?;
+        let dead = self.check_unique(&new.claims, Some(docnum), dead).await?;
+        let mut delta = KeyDelta { items: 0, bytes: new_bytes as i64 - old_bytes as i64 };
+        dead.iter().for_each(|record| delta.add(-1, -(record.body().len() as i64)));
+        self.check_delta(delta).await?;
+        for record in dead {
+            self.remove_dead(record)?;
         }
-        let change = touch(&mut self.changes, self.schema, new.target, old)?;
+        let change = change_entry(&mut self.changes, self.schema, new.target, old)?;
         let tag = (self.tag.0, self.tag.1 | change.writes & 0x7F);
         let record = Record::encode(&Contents { tag: Some(tag), ..new.contents(docnum) }, 0, 0)?;
-        let count = change.latest().map(|version| version.count_to(&new)).unwrap_or_default();
-        self.history.note(VersionKind::Replace, change.latest(), Some(&record));
-        let former = change.leave();
-        self.held.extend(former.into_iter().map(|claim| (claim, None)));
-        self.held.extend(new.claims.iter().map(|claim| (*claim, Some(docnum))));
+        let count = change.latest().map(|version| version.count_changes(&new)).unwrap_or_default();
+        self.version_log.push(VersionKind::Replace, change.latest(), Some(&record));
+        let former = change.drop_latest();
+        self.claim_holders.extend(former.into_iter().map(|claim| (claim, None)));
+        self.claim_holders.extend(new.claims.iter().map(|claim| (*claim, Some(docnum))));
         self.ids.insert(new.target.hash, None);
         self.ids.insert(new.key.hash, Some(docnum));
         let (key, terms, claims) = (new.key.into_owned(), new.terms.into(), new.claims);
         change.now = Some(PreparedVersion { key, record: record.clone(), terms, claims });
         change.writes = change.writes.wrapping_add(1); // only its low bits distinguish versions
-        self.growth.add(growth.items, growth.bytes);
+        self.key_delta.add(delta.items, delta.bytes);
         let charge_ru = price::replace(old_bytes, new_bytes, count.removed, count.added);
         Ok(OperationEffect { record: Some(record), created: false, charge_ru })
     }
 
     /// Rejects an id that a live item has. Returns the dead item with that id, if there is one.
-    async fn make_way(&mut self, key: &ItemKey, looked_at_bytes: usize) -> Result<Option<Record>, Rejected> {
+    async fn check_id_free(&mut self, key: &ItemKey, old_bytes: usize) -> Result<Option<Record>, Rejected> {
         let found = self.find_to_write(key).await?;
-        match self.sort_out(found) {
-            (Some(_), _) => Err(rejected(Kind::Conflict, ALREADY_EXISTS, looked_at_bytes)),
-            (None, over) => Ok(over),
+        match self.split_dead(found) {
+            (Some(_), _) => Err(rejected(Kind::Conflict, ALREADY_EXISTS, old_bytes)),
+            (None, dead) => Ok(dead),
         }
     }
 
     /// Rejects the write if a live item holds one of the claimed unique values. Returns the dead holders, together with
     /// the dead item that is passed in. `own` is the docnum of the item that is written.
-    async fn clear_claims(
+    async fn check_unique(
         &mut self,
         claims: &[Claim],
         own: Option<u64>,
-        over: Option<Record>,
+        dead: Option<Record>,
     ) -> Result<Vec<Record>, Rejected> {
-        let mut over: Vec<Record> = over.into_iter().collect();
+        let mut dead: Vec<Record> = dead.into_iter().collect();
         for claim in claims {
             let holder = self.find_holder(claim).await?.filter(|holder| Some(*holder) != own);
-            let Some(holder) = holder.filter(|holder| over.iter().all(|over| over.docnum != *holder)) else { continue };
-            match self.sort_out(self.numbered(holder).await?) {
-                (Some(taken), _) => return Err(rejected(Kind::Conflict, UNIQUE_TAKEN, taken.body().len())),
-                (None, gone) => over.extend(gone),
+            let Some(holder) = holder.filter(|holder| dead.iter().all(|record| record.docnum != *holder)) else {
+                continue;
+            };
+            match self.split_dead(self.find_by_docnum(holder).await?) {
+                (Some(taken), _) => return Err(rejected(Kind::Conflict, UNIQUE_VIOLATION, taken.body().len())),
+                (None, record) => dead.extend(record),
             }
         }
-        Ok(over)
+        Ok(dead)
     }
 
     /// The holder as this transaction sees it. Remembers it for validation at commit.
     async fn find_holder(&mut self, claim: &Claim) -> Result<Option<u64>> {
-        if let Some(holder) = self.held.get(claim) {
+        if let Some(holder) = self.claim_holders.get(claim) {
             return Ok(*holder);
         }
-        let BaseState::Snapshot(view) = &self.ground else { return self.partition.holder(claim, &self.scope).await };
+        let BaseState::Snapshot(view) = &self.base else { return self.partition.holder(claim, &self.scope).await };
         let holder = view.holder(claim, self.scope.logical.epk.as_bytes()).await?;
-        self.rests_on_claims.push((*claim, holder));
+        self.expected_holders.push((*claim, holder));
         Ok(holder)
     }
 
-    async fn numbered(&self, docnum: u64) -> Result<Option<Record>> {
+    async fn find_by_docnum(&self, docnum: u64) -> Result<Option<Record>> {
         if let Some(change) = self.changes.get(&docnum) {
             return Ok(change.now.as_ref().map(|version| version.record.clone()));
         }
-        match &self.ground {
+        match &self.base {
             BaseState::Snapshot(view) => Ok(view.get(&[docnum]).await?.pop().flatten()),
-            BaseState::Latched { .. } => self.partition.numbered(docnum).await.map(Some),
+            BaseState::Latched { .. } => self.partition.current_by_docnum(docnum).await.map(Some),
         }
     }
 
-    fn bury(&mut self, over: Record) -> Result<()> {
-        let key = self.scope.renamed(over.id());
-        let is_over = self.schema.expiry(self.ts_s).is_over(&over.view());
-        let change = touch(&mut self.changes, self.schema, &key, over)?;
-        let kind = if is_over { VersionKind::Expire } else { VersionKind::Delete };
-        self.history.note(kind, change.latest(), None);
-        let claims = change.leave();
-        change.is_over = is_over;
-        self.held.extend(claims.into_iter().map(|claim| (claim, None)));
+    fn remove_dead(&mut self, dead: Record) -> Result<()> {
+        let key = self.scope.renamed(dead.id());
+        let is_expired = self.schema.expiry(self.ts_s).is_expired(&dead.view());
+        let change = change_entry(&mut self.changes, self.schema, &key, dead)?;
+        let kind = if is_expired { VersionKind::Expire } else { VersionKind::Delete };
+        self.version_log.push(kind, change.latest(), None);
+        let claims = change.drop_latest();
+        change.is_expired = is_expired;
+        self.claim_holders.extend(claims.into_iter().map(|claim| (claim, None)));
         self.ids.insert(key.hash, None);
         Ok(())
     }
 
     /// Separates a live item from a dead one.
-    fn sort_out(&self, found: Option<Record>) -> (Option<Record>, Option<Record>) {
+    fn split_dead(&self, found: Option<Record>) -> (Option<Record>, Option<Record>) {
         match found {
-            Some(record) if self.is_gone(&record) => (None, Some(record)),
+            Some(record) if self.is_dead(&record) => (None, Some(record)),
             found => (found, None),
         }
     }
 
-    fn is_gone(&self, record: &Record) -> bool {
+    fn is_dead(&self, record: &Record) -> bool {
         // Its own writes have no LSN yet and are live.
         let is_own = self.changes.get(&record.docnum).is_some_and(|change| change.now.is_some());
         !is_own
-            && match &self.ground {
-                BaseState::Snapshot(view) => view.is_gone(self.schema.expiry(self.ts_s), &record.view()),
-                BaseState::Latched { .. } => self.partition.is_gone(self.schema, self.ts_s, record),
+            && match &self.base {
+                BaseState::Snapshot(view) => view.is_dead(self.schema.expiry(self.ts_s), &record.view()),
+                BaseState::Latched { .. } => self.partition.is_dead(self.schema, self.ts_s, record),
             }
     }
 
     /// Removes an item, dead or live, if it still has this version.
-    pub(super) async fn erase(&mut self, found: &Record) -> Result<()> {
+    pub(super) async fn remove_if_unchanged(&mut self, found: &Record) -> Result<()> {
         let key = key_of(self.schema, found)?;
         let current = self.find(&key).await?.filter(|current| VersionId::of(current) == VersionId::of(found));
         let Some(current) = current else { return Ok(()) };
-        self.growth.add(-1, -(current.body().len() as i64));
-        let change = touch(&mut self.changes, self.schema, &key, current)?;
-        self.history.note(VersionKind::Delete, change.latest(), None);
-        let claims = change.leave();
-        self.held.extend(claims.into_iter().map(|claim| (claim, None)));
+        self.key_delta.add(-1, -(current.body().len() as i64));
+        let change = change_entry(&mut self.changes, self.schema, &key, current)?;
+        self.version_log.push(VersionKind::Delete, change.latest(), None);
+        let claims = change.drop_latest();
+        self.claim_holders.extend(claims.into_iter().map(|claim| (claim, None)));
         self.ids.insert(key.hash, None);
         Ok(())
     }
 
     /// The item as this transaction sees it.
     async fn find(&self, key: &ItemKey) -> Result<Option<Record>> {
-        let Some(docnum) = self.ids.get(&key.hash) else { return self.find_below(key).await };
+        let Some(docnum) = self.ids.get(&key.hash) else { return self.find_in_base(key).await };
         let change = docnum.and_then(|docnum| self.changes.get(&docnum));
         Ok(change.and_then(|change| change.now.as_ref()).map(|version| version.record.clone()))
     }
 
-    async fn find_below(&self, key: &ItemKey) -> Result<Option<Record>> {
-        match &self.ground {
+    async fn find_in_base(&self, key: &ItemKey) -> Result<Option<Record>> {
+        match &self.base {
             BaseState::Snapshot(view) => view.find(key).await,
             BaseState::Latched { .. } => self.partition.current(key).await,
         }
@@ -455,31 +460,31 @@ impl Transaction<'_> {
     /// Finds an item to be written, and remembers the version that the write depends on.
     async fn find_to_write(&mut self, key: &ItemKey) -> Result<Option<Record>> {
         let found = self.find(key).await?;
-        if matches!(self.ground, BaseState::Snapshot(_)) && !self.ids.contains_key(&key.hash) {
-            let there = found.as_ref().filter(|record| !self.is_gone(record));
-            self.rests_on.push((key.clone(), there.map(VersionId::of)));
+        if matches!(self.base, BaseState::Snapshot(_)) && !self.ids.contains_key(&key.hash) {
+            let live = found.as_ref().filter(|record| !self.is_dead(record));
+            self.expected_versions.push((key.clone(), live.map(VersionId::of)));
         }
         Ok(found)
     }
 
     /// Rejects only changes that add bytes.
-    async fn check_growth(&mut self, growth: KeyDelta) -> Result<()> {
-        if growth.bytes <= 0 {
+    async fn check_delta(&mut self, delta: KeyDelta) -> Result<()> {
+        if delta.bytes <= 0 {
             return Ok(());
         }
         let stats = match &self.stats {
             Some(stats) => stats.clone(),
             None => self.partition.key_stats(&self.scope).await?,
         };
-        let mut after = self.growth;
-        after.add(growth.items, growth.bytes);
-        check_key_room(self.schema, &after.of(&stats))?;
+        let mut after = self.key_delta;
+        after.add(delta.items, delta.bytes);
+        check_key_size(self.schema, &after.applied_to(&stats))?;
         self.stats = Some(stats);
         Ok(())
     }
 
     fn check_size(&self, bytes: usize) -> Result<()> {
-        let changes = self.changes.len().max(self.history.len());
+        let changes = self.changes.len().max(self.version_log.len());
         if self.written_bytes + bytes <= TRANSACTION_BYTES_MAX && changes < TRANSACTION_CHANGES_MAX {
             return Ok(());
         }
@@ -491,7 +496,7 @@ impl Transaction<'_> {
 }
 
 /// The item's entry in the change map, created at its first change.
-fn touch<'c>(
+fn change_entry<'c>(
     changes: &'c mut BTreeMap<u64, ItemChange>,
     schema: &Schema,
     key: &ItemKey,
@@ -499,12 +504,12 @@ fn touch<'c>(
 ) -> Result<&'c mut ItemChange> {
     use std::collections::btree_map::Entry;
     match changes.entry(old.docnum) {
-        Entry::Occupied(there) => Ok(there.into_mut()),
-        Entry::Vacant(place) => {
+        Entry::Occupied(occupied) => Ok(occupied.into_mut()),
+        Entry::Vacant(vacant) => {
             let body = json::parse(old.body())?;
             let (terms, claims) = (schema.stored_terms(&old, &body), schema.unique.claims(&key.logical, &body));
             let was = PreparedVersion { key: key.clone(), record: old, terms, claims };
-            Ok(place.insert(ItemChange { was: Some(was), now: None, is_over: false, writes: 0 }))
+            Ok(vacant.insert(ItemChange { was: Some(was), now: None, is_expired: false, writes: 0 }))
         }
     }
 }
@@ -516,7 +521,7 @@ impl ItemChange {
     }
 
     /// Removes the latest version; returns the unique claims that become free.
-    fn leave(&mut self) -> Vec<Claim> {
+    fn drop_latest(&mut self) -> Vec<Claim> {
         let claims = self.latest().map(|version| version.claims.clone());
         self.now = None;
         claims.unwrap_or_default()
@@ -525,7 +530,7 @@ impl ItemChange {
 
 impl PreparedVersion {
     /// How many index rows and claims differ between this version and the next.
-    fn count_to(&self, next: &PreparedWrite<'_>) -> TermCount {
+    fn count_changes(&self, next: &PreparedWrite<'_>) -> TermCount {
         TermCount::between(&self.terms, &next.terms) + TermCount::of_claims(&self.claims, &next.claims)
     }
 }
@@ -542,7 +547,7 @@ impl KeyDelta {
         self.bytes += bytes;
     }
 
-    fn of(&self, stats: &KeyStats) -> KeyStats {
+    fn applied_to(&self, stats: &KeyStats) -> KeyStats {
         let items = stats.items.saturating_add_signed(self.items);
         KeyStats { items, bytes: stats.bytes.saturating_add_signed(self.bytes) }
     }

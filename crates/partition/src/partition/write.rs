@@ -8,7 +8,9 @@ use std::borrow::Cow;
 use pleiad_model::partition_key::PartitionKey;
 use pleiad_model::{Error, Kind, Result, json};
 
-use super::checks::{ALREADY_EXISTS, UNIQUE_TAKEN, check_exists, check_key_room, check_version, check_write, rejected};
+use super::checks::{
+    ALREADY_EXISTS, UNIQUE_VIOLATION, check_exists, check_key_size, check_version, check_write, rejected,
+};
 use super::sequencer::Queued;
 use super::{Draft, Partition, Precondition, Rejected, Verb, Written};
 use crate::index::{self, IndexTerm};
@@ -30,37 +32,37 @@ impl Partition {
         condition: &Precondition,
     ) -> Result<Queued, Rejected> {
         let found = self.current(new.target).await?;
-        let is_over = found.as_ref().is_some_and(|record| self.is_gone(schema, new.ts_s, record));
-        let (old, over) = if is_over { (None, found) } else { (found, None) };
+        let is_dead = found.as_ref().is_some_and(|record| self.is_dead(schema, new.ts_s, record));
+        let (old, dead) = if is_dead { (None, found) } else { (found, None) };
         check_write(verb, old.as_ref(), condition)?;
         match old {
-            None => self.insert(schema, new, over).await,
+            None => self.insert(schema, new, dead).await,
             Some(record) => self.update(schema, new, record).await,
         }
     }
 
     /// `dead` is a dead item with the same id: it is removed in the same transaction.
-    async fn insert(&self, schema: &Schema, new: &PreparedWrite<'_>, over: Option<Record>) -> Result<Queued, Rejected> {
-        let over = over.map(|record| RemovedVersion::new(schema, new.target.clone(), record)).transpose()?;
-        let over = self.make_way(schema, new, None, over).await?;
+    async fn insert(&self, schema: &Schema, new: &PreparedWrite<'_>, dead: Option<Record>) -> Result<Queued, Rejected> {
+        let dead = dead.map(|record| RemovedVersion::new(schema, new.target.clone(), record)).transpose()?;
+        let dead = self.check_unique(schema, new, None, dead).await?;
         let mut stats = self.key_stats(&new.key).await?;
         let before = stats.bytes;
-        over.iter().for_each(|leaving| leaving.uncount(&mut stats));
+        dead.iter().for_each(|removed| removed.uncount(&mut stats));
         stats.items += 1;
         stats.bytes += new.body.len() as u64;
-        check_key_room(schema, &stats)?;
-        self.keys.grows(&new.key, before, &stats, schema.room.key_bytes_max);
+        check_key_size(schema, &stats)?;
+        self.keys.record_growth(&new.key, before, &stats, schema.size_limits.key_bytes_max);
         let expiry = schema.expiry(new.ts_s);
         Ok(self.sequence(schema, new.ts_s, |shard, changes| {
             let docnum = next_docnum(self.range.prefix, shard)?;
             let record = Record::encode(&new.contents(docnum), shard.lsn, 0)?;
-            over.iter().for_each(|leaving| leaving.go(&expiry, self.range.shard, shard, changes));
+            dead.iter().for_each(|removed| removed.write_removal(&expiry, self.range.shard, shard, changes));
             changes.insert(self.range.shard, &new.as_new(&record));
             changes.count_key(self.key_row(&new.key), &stats, &new.key);
             shard.items += 1;
             shard.item_bytes += new.body.len() as u64;
-            self.check_room(schema, shard)?;
-            let charge_ru = price::create(new.body.len(), index::priced(&new.terms) + new.claims.len());
+            self.check_partition_size(schema, shard)?;
+            let charge_ru = price::create(new.body.len(), index::count_priced(&new.terms) + new.claims.len());
             Ok(Written { record: Some(record), created: true, lsn: shard.lsn, charge_ru })
         })?)
     }
@@ -68,31 +70,31 @@ impl Partition {
     async fn update(&self, schema: &Schema, new: &PreparedWrite<'_>, old: Record) -> Result<Queued, Rejected> {
         let renamed = new.key.hash != new.target.hash;
         let other = if renamed { self.current(&new.key).await? } else { None };
-        let is_over = other.as_ref().is_some_and(|other| self.is_gone(schema, new.ts_s, other));
-        if other.is_some() && !is_over {
+        let is_dead = other.as_ref().is_some_and(|other| self.is_dead(schema, new.ts_s, other));
+        if other.is_some() && !is_dead {
             return Err(rejected(Kind::Conflict, ALREADY_EXISTS, old.body().len()));
         }
-        let over = other.map(|other| RemovedVersion::new(schema, new.key.clone().into_owned(), other)).transpose()?;
-        let over = self.make_way(schema, new, Some(old.docnum), over).await?;
+        let dead = other.map(|other| RemovedVersion::new(schema, new.key.clone().into_owned(), other)).transpose()?;
+        let dead = self.check_unique(schema, new, Some(old.docnum), dead).await?;
         let old = RemovedVersion::new(schema, new.target.clone(), old)?;
         let (old_bytes, new_bytes) = (old.record.body().len(), new.body.len());
         let mut stats = self.key_stats(&new.key).await?;
         let before = stats.bytes;
-        over.iter().for_each(|leaving| leaving.uncount(&mut stats));
+        dead.iter().for_each(|removed| removed.uncount(&mut stats));
         stats.bytes = (stats.bytes + new_bytes as u64).saturating_sub(old_bytes as u64);
         if new_bytes > old_bytes {
-            check_key_room(schema, &stats)?;
-            self.keys.grows(&new.key, before, &stats, schema.room.key_bytes_max);
+            check_key_size(schema, &stats)?;
+            self.keys.record_growth(&new.key, before, &stats, schema.size_limits.key_bytes_max);
         }
         let expiry = schema.expiry(new.ts_s);
         Ok(self.sequence(schema, new.ts_s, |shard, changes| {
             let record = Record::encode(&new.contents(old.record.docnum), shard.lsn, 0)?;
-            over.iter().for_each(|leaving| leaving.go(&expiry, self.range.shard, shard, changes));
+            dead.iter().for_each(|removed| removed.write_removal(&expiry, self.range.shard, shard, changes));
             let count = changes.update(self.range.shard, &old.as_old(), &new.as_new(&record));
             changes.count_key(self.key_row(&new.key), &stats, &new.key);
             shard.item_bytes = (shard.item_bytes + new_bytes as u64).saturating_sub(old_bytes as u64);
             if new_bytes > old_bytes {
-                self.check_room(schema, shard)?;
+                self.check_partition_size(schema, shard)?;
             }
             let charge_ru = price::replace(old_bytes, new_bytes, count.removed, count.added);
             Ok(Written { record: Some(record), created: false, lsn: shard.lsn, charge_ru })
@@ -102,26 +104,26 @@ impl Partition {
     /// Rejects the write if a live item holds one of the new version's unique values. Returns the dead holders,
     /// together with the dead item that is passed in: they are removed in the same transaction. `own` is the docnum of
     /// the item that is written.
-    async fn make_way(
+    async fn check_unique(
         &self,
         schema: &Schema,
         new: &PreparedWrite<'_>,
         own: Option<u64>,
-        over: Option<RemovedVersion>,
+        dead: Option<RemovedVersion>,
     ) -> Result<Vec<RemovedVersion>, Rejected> {
-        let mut over: Vec<RemovedVersion> = over.into_iter().collect();
+        let mut dead: Vec<RemovedVersion> = dead.into_iter().collect();
         for claim in &new.claims {
             let Some(holder) = self.holder(claim, &new.key).await? else { continue };
-            if own == Some(holder) || over.iter().any(|leaving| leaving.record.docnum == holder) {
+            if own == Some(holder) || dead.iter().any(|removed| removed.record.docnum == holder) {
                 continue;
             }
-            let record = self.numbered(holder).await?;
-            if !self.is_gone(schema, new.ts_s, &record) {
-                return Err(rejected(Kind::Conflict, UNIQUE_TAKEN, record.body().len()));
+            let record = self.current_by_docnum(holder).await?;
+            if !self.is_dead(schema, new.ts_s, &record) {
+                return Err(rejected(Kind::Conflict, UNIQUE_VIOLATION, record.body().len()));
             }
-            over.push(RemovedVersion::new(schema, new.key.renamed(record.id()), record)?);
+            dead.push(RemovedVersion::new(schema, new.key.renamed(record.id()), record)?);
         }
-        Ok(over)
+        Ok(dead)
     }
 
     pub(super) async fn remove(
@@ -131,7 +133,7 @@ impl Partition {
         condition: &Precondition,
         ts_s: u32,
     ) -> Result<Queued, Rejected> {
-        let old = self.current(key).await?.filter(|record| !self.is_gone(schema, ts_s, record));
+        let old = self.current(key).await?.filter(|record| !self.is_dead(schema, ts_s, record));
         let old = check_exists(old)?;
         check_version(&old, condition)?;
         let old = RemovedVersion::new(schema, key.clone(), old)?;
@@ -141,7 +143,7 @@ impl Partition {
             changes.remove(self.range.shard, &old.as_old());
             changes.count_key(self.key_row(key), &stats, key);
             old.uncount_shard(shard);
-            let rows = index::priced(&old.terms.possible) + old.claims.len();
+            let rows = index::count_priced(&old.terms.possible) + old.claims.len();
             let charge_ru = price::delete(old.record.body().len(), rows);
             Ok(Written { record: None, created: false, lsn: shard.lsn, charge_ru })
         })?)
@@ -152,15 +154,15 @@ impl Partition {
         let key = key_of(schema, found)?;
         let _latch = self.latch(&key).await;
         let current = self.current(&key).await?.filter(|current| current.docnum == found.docnum);
-        let Some(current) = current.filter(|current| schema.expiry(now_s).is_over(&current.view())) else {
+        let Some(current) = current.filter(|current| schema.expiry(now_s).is_expired(&current.view())) else {
             return Ok(None);
         };
-        let leaving = RemovedVersion::new(schema, key, current)?;
-        let mut stats = self.key_stats(&leaving.key).await?;
-        leaving.uncount(&mut stats);
+        let removed = RemovedVersion::new(schema, key, current)?;
+        let mut stats = self.key_stats(&removed.key).await?;
+        removed.uncount(&mut stats);
         let queued = self.sequence(schema, now_s, |shard, changes| {
-            leaving.go(&schema.expiry(now_s), self.range.shard, shard, changes);
-            changes.count_key(self.key_row(&leaving.key), &stats, &leaving.key);
+            removed.write_removal(&schema.expiry(now_s), self.range.shard, shard, changes);
+            changes.count_key(self.key_row(&removed.key), &stats, &removed.key);
             Ok(Written { record: None, created: false, lsn: shard.lsn, charge_ru: 0.0 })
         })?;
         Ok(Some(queued))
@@ -197,8 +199,8 @@ impl RemovedVersion {
     }
 
     /// Removes a dead item: one that is expired, or was deleted with its partition key.
-    fn go(&self, expiry: &Expiry, at: u64, shard: &mut ShardState, changes: &mut RowChanges) {
-        match expiry.is_over(&self.record.view()) {
+    fn write_removal(&self, expiry: &Expiry, at: u64, shard: &mut ShardState, changes: &mut RowChanges) {
+        match expiry.is_expired(&self.record.view()) {
             true => changes.expire(at, &self.as_old()),
             false => changes.remove(at, &self.as_old()),
         }

@@ -52,18 +52,18 @@ pub fn entries_bytes(count: u16) -> Option<usize> {
 /// The text of a property's value, by the entries of a list.
 pub fn find<'a>(entries: &[u8], body: &'a [u8], name: &str, hash: u32) -> Option<&'a [u8]> {
     let (entries, _) = entries.as_chunks::<ENTRY_BYTES>();
-    let mut met = false;
+    let mut hash_matched = false;
     for [h0, h1, h2, h3, at @ ..] in entries {
         if [*h0, *h1, *h2, *h3] == hash.to_be_bytes() {
             let at = u32::from_be_bytes(*at) as usize;
             if is_named(body.get(..at)?, name) {
                 return body.get(at..lazy::skip(body, at));
             }
-            met = true;
+            hash_matched = true;
         }
     }
     // Another name with this hash, or the same one with escapes in the text.
-    if met { lazy::property(body, name) } else { None }
+    if hash_matched { lazy::property(body, name) } else { None }
 }
 
 /// Whether text ends with `{"name":` or `,"name":`. A quote after a comma or a brace opens a string: a quote inside a

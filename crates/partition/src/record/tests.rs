@@ -18,21 +18,21 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn the_drawing_in_the_header_is_true() {
+fn encoding_matches_the_documented_layout() {
     let header = "02000000000000032c00006451fb4b00000000000001050000000a0002abcd00026131";
     let fields = "000237386ae000000006eb0c34310000000f";
     assert_eq!(hex(record(true).bytes()), [header, fields, &hex(BODY)].concat());
 }
 
 #[test]
-fn a_version_keeps_the_etag_that_was_told_before_it_had_a_place() {
+fn an_etag_returned_before_the_commit_is_kept() {
     let (epk, fields) = (EffectiveKey::from_bytes(&[0xAB, 0xCD]), FieldOffsets::of(BODY));
-    let told =
+    let unsequenced =
         Record::encode(&Contents { tag: Some((7, 0x8001)), ..contents(&epk, "a1", &fields, BODY) }, 0, 0).unwrap();
-    let placed = told.placed(812, 3);
-    assert_eq!((placed.lsn, placed.seq, placed.etag()), (812, 3, told.etag()));
+    let sequenced = unsequenced.with_lsn(812, 3);
+    assert_eq!((sequenced.lsn, sequenced.seq, sequenced.etag()), (812, 3, unsequenced.etag()));
     assert_eq!(
-        hex(&placed.bytes()[..51]),
+        hex(&sequenced.bytes()[..51]),
         concat!(
             "02000000000000032c00036451fb4b00000000000001050000000a",
             "02",
@@ -42,8 +42,8 @@ fn a_version_keeps_the_etag_that_was_told_before_it_had_a_place() {
             "000237386ae0"
         )
     );
-    assert_eq!(Record::decode(placed.bytes().clone()).unwrap(), placed);
-    assert_eq!(placed.view().property("n", name_hash("n")), Some(&b"5"[..]));
+    assert_eq!(Record::decode(sequenced.bytes().clone()).unwrap(), sequenced);
+    assert_eq!(sequenced.view().property("n", name_hash("n")), Some(&b"5"[..]));
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn a_property_is_found_by_its_name_and_hash() {
 }
 
 #[test]
-fn an_item_remembers_that_it_wanted_no_index() {
+fn the_indexed_flag_is_stored() {
     for indexed in [true, false] {
         assert_eq!(Record::decode(record(indexed).bytes().clone()).unwrap().indexed, indexed);
     }
@@ -77,12 +77,12 @@ fn a_record_of_the_first_codec_is_read() {
 }
 
 #[test]
-fn a_record_of_a_later_codec_is_refused() {
+fn a_record_of_a_later_codec_is_rejected() {
     assert!(Record::decode(Bytes::from_static(b"\x09rest")).is_err());
 }
 
 #[test]
-fn a_record_cut_short_is_refused() {
+fn a_truncated_record_is_rejected() {
     let whole = record(true).bytes().clone();
     for end in 0..whole.len() - BODY.len() {
         assert!(Record::decode(whole.slice(..end)).is_err(), "{end}");

@@ -31,11 +31,11 @@ impl Item {
         Item { key, record, terms: terms.into(), claims }
     }
 
-    fn new_one(&self) -> NewVersion<'_> {
+    fn as_new(&self) -> NewVersion<'_> {
         NewVersion { key: &self.key, record: &self.record, terms: &self.terms.possible, claims: &self.claims }
     }
 
-    fn old_one(&self) -> OldVersion<'_> {
+    fn as_old(&self) -> OldVersion<'_> {
         OldVersion { key: &self.key, record: &self.record, terms: &self.terms, claims: &self.claims }
     }
 }
@@ -54,41 +54,41 @@ async fn tags(store: &AnyStore) -> String {
 }
 
 #[tokio::test]
-async fn unique_values_are_claimed_kept_and_set_free() {
+async fn unique_values_are_claimed_kept_and_released() {
     let (store, schema) = (memory(), unique_schema("/n"));
     let (item, renamed, other) =
         (Item::new(&schema, "1", 5, 1, 1), Item::new(&schema, "2", 5, 1, 2), Item::new(&schema, "2", 6, 1, 3));
     let mut changes = RowChanges::default();
-    changes.insert(SHARD, &item.new_one());
+    changes.insert(SHARD, &item.as_new());
     apply(&store, &changes).await;
     assert_eq!(tags(&store).await, "dfimuxxxx");
     let row = item.claims[0].row(SHARD, item.record.epk.as_bytes());
     let mut changes = RowChanges::default();
-    let count = changes.update(SHARD, &item.old_one(), &renamed.new_one());
+    let count = changes.update(SHARD, &item.as_old(), &renamed.as_new());
     apply(&store, &changes).await;
     assert_eq!(count, TermCount { removed: 1, added: 1 }, "only the term of the id has changed");
     assert!(store.get(&row).await.unwrap().is_some());
     let mut changes = RowChanges::default();
-    let count = changes.update(SHARD, &renamed.old_one(), &other.new_one());
+    let count = changes.update(SHARD, &renamed.as_old(), &other.as_new());
     apply(&store, &changes).await;
     assert_eq!(count, TermCount { removed: 2, added: 2 });
     assert_eq!((store.get(&row).await.unwrap(), tags(&store).await.as_str()), (None, "dfimuxxxx"));
     let mut changes = RowChanges::default();
-    changes.remove(SHARD, &other.old_one());
+    changes.remove(SHARD, &other.as_old());
     apply(&store, &changes).await;
     assert_eq!(tags(&store).await, "");
 }
 
 #[tokio::test]
-async fn an_item_comes_and_goes_with_all_its_rows() {
+async fn an_item_is_inserted_and_removed_with_all_its_rows() {
     let (store, schema) = (memory(), schema(&["/pk"]));
     let item = Item::new(&schema, "1", 5, 1, 1);
     let mut changes = RowChanges::default();
-    changes.insert(SHARD, &item.new_one());
+    changes.insert(SHARD, &item.as_new());
     apply(&store, &changes).await;
     assert_eq!(tags(&store).await, "dfimxxxx");
     let mut changes = RowChanges::default();
-    changes.remove(SHARD, &item.old_one());
+    changes.remove(SHARD, &item.as_old());
     apply(&store, &changes).await;
     assert_eq!(tags(&store).await, "");
 }
@@ -98,15 +98,15 @@ async fn an_update_leaves_exactly_the_rows_of_the_new_version() {
     let (store, fresh, schema) = (memory(), memory(), schema(&["/pk"]));
     let (old, new) = (Item::new(&schema, "1", 5, 1, 1), Item::new(&schema, "2", 6, 1, 2));
     let mut changes = RowChanges::default();
-    changes.insert(SHARD, &old.new_one());
+    changes.insert(SHARD, &old.as_new());
     apply(&store, &changes).await;
     let mut changes = RowChanges::default();
-    let count = changes.update(SHARD, &old.old_one(), &new.new_one());
+    let count = changes.update(SHARD, &old.as_old(), &new.as_new());
     apply(&store, &changes).await;
     assert_eq!(count, TermCount { removed: 2, added: 2 }, "id and n; pk stays, and the time's term is free");
 
     let mut changes = RowChanges::default();
-    changes.insert(SHARD, &new.new_one());
+    changes.insert(SHARD, &new.as_new());
     apply(&fresh, &changes).await;
     assert_eq!(rows(&store, SHARD).await, rows(&fresh, SHARD).await);
 }
@@ -125,7 +125,7 @@ async fn s30_a_key_without_items_has_no_row() {
 }
 
 #[test]
-fn an_item_number_is_eight_bytes() {
+fn a_docnum_is_eight_bytes() {
     assert_eq!(docnum_from_value(&docnum_value(812)).unwrap(), 812);
     assert!(docnum_from_value(&[1; 7]).is_err());
 }

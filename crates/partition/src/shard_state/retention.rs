@@ -28,11 +28,11 @@ const LATER_MAX: usize = 32;
 pub struct RetentionWatermark {
     lsn: u64,
     /// The EPK ranges with a later watermark.
-    later: Arc<[Later]>,
+    later: Arc<[LaterRange]>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Later {
+struct LaterRange {
     keys: EpkRange,
     lsn: u64,
 }
@@ -46,14 +46,14 @@ impl RetentionWatermark {
     pub fn merged<'p>(parts: impl Iterator<Item = (&'p EpkRange, RetentionWatermark)>) -> RetentionWatermark {
         let mut all = Vec::new();
         for (keys, part) in parts {
-            all.push(Later { keys: keys.clone(), lsn: part.lsn });
+            all.push(LaterRange { keys: keys.clone(), lsn: part.lsn });
             all.extend(part.later.iter().cloned());
         }
         RetentionWatermark::new(all.iter().map(|part| part.lsn).min().unwrap_or(0), all)
     }
 
-    fn new(lsn: u64, later: Vec<Later>) -> RetentionWatermark {
-        let later: Vec<Later> = later.into_iter().filter(|later| later.lsn > lsn).collect();
+    fn new(lsn: u64, later: Vec<LaterRange>) -> RetentionWatermark {
+        let later: Vec<LaterRange> = later.into_iter().filter(|later| later.lsn > lsn).collect();
         match later.iter().map(|later| later.lsn).max() {
             Some(latest) if later.len() > LATER_MAX => RetentionWatermark::at(latest),
             _ => RetentionWatermark { lsn, later: later.into() },
@@ -62,14 +62,14 @@ impl RetentionWatermark {
 
     /// The watermark of a child with these keys.
     pub fn within(&self, keys: &EpkRange) -> RetentionWatermark {
-        let part = |later: &Later| Some(Later { keys: later.keys.intersect(keys)?, lsn: later.lsn });
+        let part = |later: &LaterRange| Some(LaterRange { keys: later.keys.intersect(keys)?, lsn: later.lsn });
         RetentionWatermark { lsn: self.lsn, later: self.later.iter().filter_map(part).collect() }
     }
 
     /// The LSN after which no version of these keys is missing.
     pub fn lsn_of(&self, scope: &KeyScope) -> u64 {
-        let asked = self.later.iter().filter(|later| scope.overlaps(&later.keys));
-        asked.map(|later| later.lsn).fold(self.lsn, u64::max)
+        let overlapping = self.later.iter().filter(|later| scope.overlaps(&later.keys));
+        overlapping.map(|later| later.lsn).fold(self.lsn, u64::max)
     }
 
     /// The LSN after which no version of any key is missing.
@@ -103,9 +103,9 @@ impl RetentionWatermark {
         for _ in 0..count {
             let (lsn, keys) = rest.split_first_chunk::<8>()?;
             let (min, keys) = split_key(keys)?;
-            let (max, behind) = split_key(keys)?;
-            later.push(Later { keys: EpkRange { min, max }, lsn: u64::from_be_bytes(*lsn) });
-            rest = behind;
+            let (max, remaining) = split_key(keys)?;
+            later.push(LaterRange { keys: EpkRange { min, max }, lsn: u64::from_be_bytes(*lsn) });
+            rest = remaining;
         }
         rest.is_empty().then(|| RetentionWatermark { lsn, later: later.into() })
     }

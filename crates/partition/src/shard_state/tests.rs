@@ -13,10 +13,10 @@ fn merged(low: u64, high: u64) -> RetentionWatermark {
 #[test]
 fn rows_of_earlier_versions_are_read() {
     let state = ShardState { lsn: 812, next_item: 9, items: 4, item_bytes: 4096, ..ShardState::default() };
-    let kept = ShardState { versions_from: Some(RetentionWatermark::at(7)), merged_lsn: 3, ..state.clone() };
-    let (row, kept_row) = (state.encode(), kept.encode());
-    let third = [&[3], &kept_row[1..49]].concat();
-    assert_eq!(ShardState::decode(&third).unwrap(), kept);
+    let with_versions = ShardState { versions_from: Some(RetentionWatermark::at(7)), merged_lsn: 3, ..state.clone() };
+    let (row, row_with_versions) = (state.encode(), with_versions.encode());
+    let third = [&[3], &row_with_versions[1..49]].concat();
+    assert_eq!(ShardState::decode(&third).unwrap(), with_versions);
     for version in [1, 2] {
         let former = [&[version], &row[1..17], &row[33..49]].concat();
         assert_eq!(ShardState::decode(&former).unwrap(), state);
@@ -25,7 +25,7 @@ fn rows_of_earlier_versions_are_read() {
 }
 
 #[test]
-fn other_bytes_are_refused() {
+fn malformed_rows_are_rejected() {
     let row = ShardState::default().encode();
     let long = [&row[..], &[0]].concat();
     for bytes in [&[][..], &row[..32], &row[..49], &long, &[3; 33], &[4; 49], &[5; 50]] {

@@ -51,9 +51,9 @@ fn n_of(record: &Record) -> i64 {
 }
 
 #[tokio::test]
-async fn docs_are_all_items_in_their_order_whatever_the_limit() {
+async fn docs_returns_all_items_in_docnum_order_for_every_limit() {
     let (partition, _, all) = filled().await;
-    let view = partition.view().await.unwrap();
+    let view = partition.snapshot().await.unwrap();
     assert_eq!((view.items(), view.lsn()), (all.len() as u64, partition.lsn()));
     assert_eq!(view.docs(0, WIDE).await.unwrap(), (all.clone(), false));
     for limit in SMALL {
@@ -71,9 +71,9 @@ async fn docs_are_all_items_in_their_order_whatever_the_limit() {
 }
 
 #[tokio::test]
-async fn members_are_one_keys_items_in_their_order() {
+async fn members_returns_the_items_of_one_key_in_docnum_order() {
     let (partition, schema, all) = filled().await;
-    let view = partition.view().await.unwrap();
+    let view = partition.snapshot().await.unwrap();
     for pk in 0..6 {
         let key = epk(&schema, pk);
         let want: Vec<u64> = all.iter().filter(|record| record.epk == key).map(|record| record.docnum).collect();
@@ -92,9 +92,9 @@ async fn members_are_one_keys_items_in_their_order() {
 }
 
 #[tokio::test]
-async fn members_of_a_stretch_are_gathered_up_to_a_bound() {
+async fn members_of_an_epk_range_are_collected_up_to_a_bound() {
     let (partition, schema, all) = filled().await;
-    let view = partition.view().await.unwrap();
+    let view = partition.snapshot().await.unwrap();
     for (low, high) in [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)] {
         let (low, high) = (epk(&schema, low), epk(&schema, high));
         let keys = EpkRange { min: Ord::min(&low, &high).clone(), max: low.max(high) };
@@ -109,9 +109,9 @@ async fn members_of_a_stretch_are_gathered_up_to_a_bound() {
 }
 
 #[tokio::test]
-async fn items_are_found_by_number_and_loaded_up_to_a_size() {
+async fn items_are_read_by_docnum_and_loaded_up_to_a_size() {
     let (partition, _, all) = filled().await;
-    let view = partition.view().await.unwrap();
+    let view = partition.snapshot().await.unwrap();
     let wanted = [all[9].docnum, all[3].docnum + 1_000_000, all[2].docnum];
     let found = view.get(&wanted).await.unwrap();
     assert_eq!(found, [Some(all[9].clone()), None, Some(all[2].clone())]);
@@ -126,9 +126,9 @@ async fn items_are_found_by_number_and_loaded_up_to_a_size() {
 }
 
 #[tokio::test]
-async fn postings_come_in_the_order_of_values_both_ways_whatever_the_limit() {
+async fn index_entries_are_in_value_order_in_both_directions() {
     let (partition, _, all) = filled().await;
-    let view = partition.view().await.unwrap();
+    let view = partition.snapshot().await.unwrap();
     let path = PathHash::ROOT.property("n").finish();
     let mut want: Vec<(i64, u64)> = all.iter().map(|record| (n_of(record), record.docnum)).collect();
     want.sort_unstable();
@@ -138,13 +138,13 @@ async fn postings_come_in_the_order_of_values_both_ways_whatever_the_limit() {
         for limit in SMALL.into_iter().chain([WIDE]) {
             let (mut from, mut to, mut found) = (range.from.clone(), range.to.clone(), Vec::new());
             loop {
-                let (postings, more) = view.postings(path, &from, &to, direction, limit).await.unwrap();
-                let next = behind(postings.last().unwrap(), direction);
+                let (entries, more) = view.index_entries(path, &from, &to, direction, limit).await.unwrap();
+                let next = resume_after(entries.last().unwrap(), direction);
                 match direction {
                     Direction::Forward => from = next,
                     Direction::Backward => to = next,
                 }
-                found.extend(postings.iter().map(|(_, docnum)| (of[docnum], *docnum)));
+                found.extend(entries.iter().map(|(_, docnum)| (of[docnum], *docnum)));
                 if !more {
                     break;
                 }
@@ -156,17 +156,20 @@ async fn postings_come_in_the_order_of_values_both_ways_whatever_the_limit() {
         }
     }
     let exact = TermRange::exact(&Value::from(5i64));
-    let (postings, _) = view.postings(path, &exact.from, &exact.to, Direction::Forward, WIDE).await.unwrap();
-    assert!(postings.iter().map(|(_, docnum)| *docnum).eq(want.iter().filter(|(n, _)| *n == 5).map(|(_, d)| *d)));
-    assert!(postings.iter().all(|(value, _)| *value == exact.from));
+    let (entries, _) = view.index_entries(path, &exact.from, &exact.to, Direction::Forward, WIDE).await.unwrap();
+    assert!(entries.iter().map(|(_, docnum)| *docnum).eq(want.iter().filter(|(n, _)| *n == 5).map(|(_, d)| *d)));
+    assert!(entries.iter().all(|(value, _)| *value == exact.from));
     let other = PathHash::ROOT.property("nobody").finish();
-    assert_eq!(view.postings(other, &range.from, &range.to, Direction::Forward, WIDE).await.unwrap(), (vec![], false));
+    assert_eq!(
+        view.index_entries(other, &range.from, &range.to, Direction::Forward, WIDE).await.unwrap(),
+        (vec![], false)
+    );
 }
 
 #[tokio::test]
 async fn an_estimate_is_near_the_count() {
     let (partition, _, all) = filled().await;
-    let view = partition.view().await.unwrap();
+    let view = partition.snapshot().await.unwrap();
     let path = PathHash::ROOT.property("n").finish();
     let range = TermRange::defined();
     let estimate = view.estimate(path, &range.from, &range.to).await.unwrap();
@@ -175,28 +178,28 @@ async fn an_estimate_is_near_the_count() {
 }
 
 #[tokio::test]
-async fn a_view_stays_what_it_was() {
+async fn a_snapshot_does_not_see_later_writes() {
     let (partition, schema, all) = filled().await;
-    let view = partition.view().await.unwrap();
+    let view = partition.snapshot().await.unwrap();
     let lsn = view.lsn();
     let late = Object::new().with("id", "late").with("pk", 1i64).with("n", 1i64);
     let late = draft(&schema, "late", late.into());
     partition.write(&schema, Verb::Create, &late, &Precondition::None, 7).await.unwrap();
-    let gone = Object::new().with("id", "0").with("pk", 0i64).into();
-    partition.delete(&schema, &draft(&schema, "0", gone).target, &Precondition::None, 7).await.unwrap();
+    let deleted = Object::new().with("id", "0").with("pk", 0i64).into();
+    partition.delete(&schema, &draft(&schema, "0", deleted).target, &Precondition::None, 7).await.unwrap();
     assert_eq!(view.docs(0, WIDE).await.unwrap(), (all.clone(), false));
     assert_eq!(view.members_in(&EpkRange::FULL, 1000).await.unwrap(), Some(numbers(&all)));
     assert_eq!((view.lsn(), view.items()), (lsn, all.len() as u64));
-    let now = partition.view().await.unwrap();
+    let now = partition.snapshot().await.unwrap();
     assert_eq!((now.lsn(), now.items()), (lsn + 2, all.len() as u64));
 }
 
 proptest! {
     #[test]
-    fn behind_a_row_is_where_the_next_one_may_be(value in prop::collection::vec(any::<u8>(), 0..12), docnum in 1..u64::MAX - 1) {
+    fn scans_resume_after_an_entry_without_gap_or_overlap(value in prop::collection::vec(any::<u8>(), 0..12), docnum in 1..u64::MAX - 1) {
         let row = |docnum: u64| keyspace::index(7, 9, &value, docnum);
-        let posting = posting(row(docnum)).unwrap();
-        let at = |direction| keyspace::index_range(7, 9, &behind(&posting, direction)).0;
+        let entry = decode_index_entry(row(docnum)).unwrap();
+        let at = |direction| keyspace::index_range(7, 9, &resume_after(&entry, direction)).0;
         prop_assert!(at(Direction::Forward) > row(docnum) && at(Direction::Forward) <= row(docnum + 1));
         prop_assert!(at(Direction::Backward) <= row(docnum) && at(Direction::Backward) > row(docnum - 1));
     }

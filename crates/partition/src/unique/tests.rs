@@ -33,16 +33,16 @@ fn check_different(paths: &[&str], one: &str, other: &str) {
 }
 
 #[test]
-fn values_are_drawn_as_the_header_says() {
+fn encoding_matches_the_documented_layout() {
     let mut out = Vec::new();
     encode(&json::parse(br#"["a",1]"#).unwrap(), &mut out);
-    let drawn =
+    let documented =
         [[5].as_slice(), &2u64.to_be_bytes(), &[4], &1u64.to_be_bytes(), b"a", &[3, 0x3F, 0xF0, 0, 0, 0, 0, 0, 0]];
-    assert_eq!(out, drawn.concat());
+    assert_eq!(out, documented.concat());
 }
 
 #[test]
-fn what_is_missing_counts_as_null() {
+fn a_missing_property_counts_as_null() {
     check_same(&["/mail"], r#"{"mail":null}"#, "{}");
     check_same(&["/a/b"], r#"{"a":7}"#, r#"{"a":{"b":null}}"#);
     check_same(&["/a", "/b"], r#"{"a":1}"#, r#"{"b":null,"a":1}"#);
@@ -50,7 +50,7 @@ fn what_is_missing_counts_as_null() {
 }
 
 #[test]
-fn numbers_are_doubles_strings_have_their_case_and_objects_no_order() {
+fn numbers_compare_as_doubles_strings_with_case_and_objects_without_order() {
     check_same(&["/a"], r#"{"a":1}"#, r#"{"a":1.0}"#);
     check_same(&["/a"], r#"{"a":0}"#, r#"{"a":-0.0}"#);
     check_different(&["/a"], r#"{"a":1}"#, r#"{"a":"1"}"#);
@@ -60,7 +60,7 @@ fn numbers_are_doubles_strings_have_their_case_and_objects_no_order() {
 }
 
 #[test]
-fn nothing_runs_over_into_its_neighbour() {
+fn adjacent_values_are_never_confused() {
     check_different(&["/a", "/b"], r#"{"a":"x","b":"yz"}"#, r#"{"a":"xy","b":"z"}"#);
     check_different(&["/a"], r#"{"a":[[1],2]}"#, r#"{"a":[[1,2]]}"#);
     check_different(&["/a"], r#"{"a":{"b":"c"}}"#, r#"{"a":{"bc":""}}"#);

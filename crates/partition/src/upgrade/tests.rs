@@ -10,7 +10,7 @@ use crate::testing::{audit, draft, item, memory, open, range, rows, schema};
 const SHARD: u64 = 7;
 
 /// Downgrades all feed rows but the first `left`: as if an upgrade had been interrupted there.
-async fn turn_back(store: &AnyStore, left: usize) {
+async fn downgrade(store: &AnyStore, left: usize) {
     let mut batch = Batch::new();
     for row in rows(store, SHARD).await.keys().filter(|row| row[8] == Tag::Feed as u8).skip(left) {
         let (_, _, docnum) = keyspace::decode_feed(row).unwrap();
@@ -33,7 +33,7 @@ async fn feed_rows_of_version_1_are_rewritten_at_open() {
     }
     let today = rows(&store, SHARD).await;
     for left in [0, 1500, 3000] {
-        turn_back(&store, left).await;
+        downgrade(&store, left).await;
         let again = open(&store).await;
         assert_eq!(rows(&store, SHARD).await, today);
         audit(&again, &schema).await;
@@ -41,7 +41,7 @@ async fn feed_rows_of_version_1_are_rewritten_at_open() {
 }
 
 #[tokio::test]
-async fn a_feed_row_without_its_item_stops_the_start() {
+async fn a_feed_row_without_its_item_fails_the_open() {
     let store = memory();
     let mut batch = Batch::new();
     batch.put(keyspace::state(SHARD), [&[1][..], &[0; 32]].concat());

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_minute_tells_its_busiest_second() {
+fn a_minute_reports_its_busiest_second() {
     let usage = Usage::default();
     for (now_ms, centi) in [(60_000, 10_000), (60_500, 20_000), (61_000, 5_000), (120_000, 60_000)] {
         usage.served(now_ms, centi, 100_000, None);
@@ -15,14 +15,14 @@ fn a_minute_tells_its_busiest_second() {
 }
 
 #[test]
-fn more_than_the_share_is_told_as_all_of_it() {
+fn normalized_use_is_capped_at_the_share() {
     let usage = Usage::default();
     usage.served(0, 500, 100, None);
     assert_eq!(usage.normalized(0), 1.0);
 }
 
 #[test]
-fn the_ring_forgets_without_confusing_the_times() {
+fn an_overwritten_ring_entry_reads_as_idle() {
     let usage = Usage::default();
     usage.served(5_000, 100, 100_000, None);
     usage.served(5_000 + 64_000, 300, 100_000, None);

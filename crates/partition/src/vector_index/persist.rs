@@ -36,12 +36,12 @@ pub fn decode_neighbours(bytes: &[u8]) -> impl Iterator<Item = u64> {
     bytes.as_chunks::<8>().0.iter().map(|docnum| u64::from_be_bytes(*docnum))
 }
 
-pub fn encode_place(lsn: u64, function: DistanceFunction) -> Vec<u8> {
+pub fn encode_position(lsn: u64, function: DistanceFunction) -> Vec<u8> {
     [&lsn.to_be_bytes()[..], &[function_code(function)]].concat()
 }
 
 /// `None` if the graph was built for another distance function.
-pub fn decode_place(bytes: &[u8], function: DistanceFunction) -> Result<Option<u64>> {
+pub fn decode_position(bytes: &[u8], function: DistanceFunction) -> Result<Option<u64>> {
     let (lsn, rest) = bytes.split_first_chunk().ok_or_else(|| Error::corrupt("the place of a graph"))?;
     Ok((rest == [function_code(function)]).then(|| u64::from_be_bytes(*lsn)))
 }
@@ -50,26 +50,26 @@ impl Partition {
     /// The LSN up to which the rows of a graph include the partition's changes.
     pub(super) async fn saved_lsn(&self, rule: &VectorRule) -> Result<Option<u64>> {
         let row = self.store.get(&keyspace::graph(self.range.shard, rule.id, 0)).await?;
-        row.map_or(Ok(None), |row| decode_place(&row, rule.function))
+        row.map_or(Ok(None), |row| decode_position(&row, rule.function))
     }
 
     /// Gives every node the neighbours in its row.
-    pub(super) async fn relink(&self, rule: &VectorRule, sketch: &mut AnnIndex) -> Result<()> {
+    pub(super) async fn load_links(&self, rule: &VectorRule, ann_index: &mut AnnIndex) -> Result<()> {
         let (from, to) = keyspace::graph_range(self.range.shard, rule.id);
         let snapshot = self.store.snapshot().await?;
         snapshot
             .visit(&from, &to, &mut |row, bytes| {
                 if let Ok((_, docnum @ 1..)) = keyspace::decode_graph(row) {
-                    sketch.restore_neighbours(docnum, decode_neighbours(bytes));
+                    ann_index.restore_neighbours(docnum, decode_neighbours(bytes));
                 }
                 true
             })
             .await?;
-        sketch.finish_restore();
+        ann_index.finish_restore();
         Ok(())
     }
 
-    pub(super) async fn save(
+    pub(super) async fn save_graph(
         &self,
         schema: &Schema,
         rule: &VectorRule,
@@ -87,12 +87,12 @@ impl Partition {
                 self.write_rows(schema, std::mem::take(&mut batch)).await?;
             }
         }
-        batch.put(keyspace::graph(shard, rule.id, 0), encode_place(lsn, rule.function));
+        batch.put(keyspace::graph(shard, rule.id, 0), encode_position(lsn, rule.function));
         self.write_rows(schema, batch).await
     }
 
     /// Deletes all rows of a graph that is no longer in the policy.
-    pub(super) async fn forget(&self, schema: &Schema, path: u64) -> Result<()> {
+    pub(super) async fn delete_graph(&self, schema: &Schema, path: u64) -> Result<()> {
         let (from, to) = keyspace::graph_range(self.range.shard, path);
         let mut batch = Batch::new();
         batch.delete_range(from, to);

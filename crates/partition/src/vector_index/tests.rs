@@ -6,7 +6,7 @@ use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::{Object, Value, json};
 use pleiad_storage::AnyStore;
 
-use super::persist::{decode_neighbours, decode_place, encode_neighbours, encode_place};
+use super::persist::{decode_neighbours, decode_position, encode_neighbours, encode_position};
 use super::*;
 use crate::index::ComputedDefinitions;
 use crate::partition::{Precondition, Verb};
@@ -68,8 +68,8 @@ impl World {
         self.schema.usable_index().vectors().next().unwrap()
     }
 
-    async fn tend(&self) {
-        while self.partition.tend_sketches(&self.schema, usize::MAX, &mut || true).await.unwrap() {}
+    async fn maintain(&self) {
+        while self.partition.maintain_vector_indexes(&self.schema, usize::MAX, &mut || true).await.unwrap() {}
     }
 
     /// The recall of the ten nearest items of ANN searches.
@@ -77,60 +77,61 @@ impl World {
         let mut hits = 0;
         for seed in 0..30 {
             let to = vector(900_000 + seed);
-            let wanted = VectorQuery { rule: self.rule(), function: DistanceFunction::Euclidean, to: &to };
-            let view = self.partition.view().await.unwrap();
-            let mut nears = self.partition.nearest_about(&view, wanted, 100).await.unwrap().expect("an ANN index");
-            for near in &nears {
-                let vector = &self.vectors[&near.docnum];
-                assert_eq!(Some(near.distance), pleiad_vector::distance::distance(wanted.function, vector, &to));
+            let query = VectorQuery { rule: self.rule(), function: DistanceFunction::Euclidean, to: &to };
+            let view = self.partition.snapshot().await.unwrap();
+            let mut neighbors = self.partition.ann_search(&view, query, 100).await.unwrap().expect("an ANN index");
+            for neighbor in &neighbors {
+                let vector = &self.vectors[&neighbor.docnum];
+                assert_eq!(Some(neighbor.distance), pleiad_vector::distance::distance(query.function, vector, &to));
             }
-            nears.sort_by(|a, b| a.order(b, wanted.function));
-            let mut all = view.nearest_of_all(wanted).await.unwrap().unwrap();
+            neighbors.sort_by(|a, b| a.order(b, query.function));
+            let mut all = view.distances_of_all(query).await.unwrap().unwrap();
             assert_eq!(all.len(), self.vectors.len());
-            all.sort_by(|a, b| a.order(b, wanted.function));
-            hits += all.iter().take(10).filter(|near| nears.iter().take(10).any(|got| got == *near)).count();
+            all.sort_by(|a, b| a.order(b, query.function));
+            hits +=
+                all.iter().take(10).filter(|neighbor| neighbors.iter().take(10).any(|got| got == *neighbor)).count();
         }
         hits as f64 / 300.0
     }
 }
 
 #[test]
-fn rows_are_as_drawn() {
+fn encoding_matches_the_documented_layout() {
     assert_eq!(encode_neighbours(&[1, 2]), [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2]);
     assert_eq!(decode_neighbours(&encode_neighbours(&[7, 9])).collect::<Vec<_>>(), [7, 9]);
     assert_eq!(decode_neighbours(&[1, 2, 3]).count(), 0);
-    let place = encode_place(812, DistanceFunction::Euclidean);
-    assert_eq!(place, [0, 0, 0, 0, 0, 0, 3, 0x2c, 2]);
-    assert_eq!(decode_place(&place, DistanceFunction::Euclidean).unwrap(), Some(812));
-    assert_eq!(decode_place(&place, DistanceFunction::Cosine).unwrap(), None);
-    assert!(decode_place(&[1, 2], DistanceFunction::Cosine).is_err());
+    let position = encode_position(812, DistanceFunction::Euclidean);
+    assert_eq!(position, [0, 0, 0, 0, 0, 0, 3, 0x2c, 2]);
+    assert_eq!(decode_position(&position, DistanceFunction::Euclidean).unwrap(), Some(812));
+    assert_eq!(decode_position(&position, DistanceFunction::Cosine).unwrap(), None);
+    assert!(decode_position(&[1, 2], DistanceFunction::Cosine).is_err());
 }
 
 #[tokio::test]
-async fn few_vectors_need_no_sketch() {
+async fn few_vectors_need_no_ann_index() {
     let mut world = World::open(&memory(), "diskANN").await;
-    for id in 1..SKETCHED_ITEMS_MIN {
+    for id in 1..INDEXED_VECTORS_MIN {
         world.put(id, id).await;
     }
-    world.tend().await;
-    assert!(!world.partition.has_sketch(world.rule()));
-    world.put(SKETCHED_ITEMS_MIN, 5).await;
-    world.tend().await;
-    assert!(world.partition.has_sketch(world.rule()));
+    world.maintain().await;
+    assert!(!world.partition.has_ann_index(world.rule()));
+    world.put(INDEXED_VECTORS_MIN, 5).await;
+    world.maintain().await;
+    assert!(world.partition.has_ann_index(world.rule()));
     let flat = World { schema: vector_schema("flat"), ..world };
-    flat.tend().await;
-    assert!(!flat.partition.has_sketch(flat.rule()));
+    flat.maintain().await;
+    assert!(!flat.partition.has_ann_index(flat.rule()));
 }
 
 #[tokio::test]
-async fn a_sketch_sees_every_write_at_once_and_nothing_that_is_gone() {
+async fn a_search_sees_every_write_immediately_and_no_deleted_item() {
     for kind in ["diskANN", "quantizedFlat"] {
         let store = memory();
         let mut world = World::open(&store, kind).await;
         for id in 1..=1_500 {
             world.put(id, id).await;
         }
-        world.tend().await;
+        world.maintain().await;
         assert!(world.recall().await > 0.97);
         // No maintenance from here on.
         for id in 1..=200 {
@@ -139,13 +140,13 @@ async fn a_sketch_sees_every_write_at_once_and_nothing_that_is_gone() {
             world.put(2_000 + id, 7_000 + id).await;
         }
         assert!(world.recall().await > 0.95);
-        world.tend().await;
+        world.maintain().await;
         assert!(world.recall().await > 0.97);
         for id in 201..=700 {
             world.delete(id).await;
         }
-        world.tend().await;
-        world.tend().await;
+        world.maintain().await;
+        world.maintain().await;
         assert!(world.recall().await > 0.97);
         let report = world.partition.check(&world.schema).await.unwrap();
         assert_eq!(report.problems.count, 0, "{report:?}");
@@ -154,38 +155,38 @@ async fn a_sketch_sees_every_write_at_once_and_nothing_that_is_gone() {
         world.put(9_999, 9_999).await;
         let again = World { schema: vector_schema(kind), partition: open(&store).await, vectors: world.vectors };
         let stops = &mut || kind == "quantizedFlat" || again.partition.lsn() == 0;
-        let _ = again.partition.tend_sketches(&again.schema, usize::MAX, stops).await;
-        again.tend().await;
-        assert!(again.partition.has_sketch(again.rule()));
+        let _ = again.partition.maintain_vector_indexes(&again.schema, usize::MAX, stops).await;
+        again.maintain().await;
+        assert!(again.partition.has_ann_index(again.rule()));
         assert!(again.recall().await > 0.97);
     }
 }
 
 #[tokio::test]
-async fn a_policy_without_it_drops_a_graph_and_its_rows() {
+async fn a_policy_without_the_index_drops_the_graph_and_its_rows() {
     let store = memory();
     let mut world = World::open(&store, "diskANN").await;
     for id in 1..=1_100 {
         world.put(id, id).await;
     }
-    world.tend().await;
-    world.tend().await;
+    world.maintain().await;
+    world.maintain().await;
     let rule = world.rule().clone();
     assert!(world.partition.saved_lsn(&rule).await.unwrap().is_some());
     let world = World { schema: vector_schema("flat"), ..world };
-    world.tend().await;
-    assert!(!world.partition.has_sketch(&rule));
+    world.maintain().await;
+    assert!(!world.partition.has_ann_index(&rule));
     assert_eq!(world.partition.saved_lsn(&rule).await.unwrap(), None);
 }
 
 #[tokio::test]
-async fn who_is_told_to_stop_or_has_no_room_begins_nothing() {
+async fn nothing_is_built_when_cancelled_or_over_the_memory_budget() {
     let mut world = World::open(&memory(), "diskANN").await;
     for id in 1..=1_100 {
         world.put(id, id).await;
     }
-    assert!(!world.partition.tend_sketches(&world.schema, usize::MAX, &mut || false).await.unwrap());
-    assert!(!world.partition.has_sketch(world.rule()));
-    assert!(!world.partition.tend_sketches(&world.schema, 1_000, &mut || true).await.unwrap());
-    assert!(!world.partition.has_sketch(world.rule()));
+    assert!(!world.partition.maintain_vector_indexes(&world.schema, usize::MAX, &mut || false).await.unwrap());
+    assert!(!world.partition.has_ann_index(world.rule()));
+    assert!(!world.partition.maintain_vector_indexes(&world.schema, 1_000, &mut || true).await.unwrap());
+    assert!(!world.partition.has_ann_index(world.rule()));
 }

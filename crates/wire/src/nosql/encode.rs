@@ -45,7 +45,7 @@ pub fn partition_statistics(container: &Container, keys: &[KeyStatistics]) -> Va
 }
 
 fn statistics_of(partition: &pleiad_engine::Partition, keys: &KeyStatistics) -> Value {
-    let usage = partition.usage();
+    let usage = partition.shard_state();
     let stands_out = |large: &&LargeKey| large.stats.items.saturating_mul(100) >= usage.items;
     let largest = keys.largest.iter().filter(stands_out).filter_map(large_key).collect::<Vec<_>>();
     Object::new()

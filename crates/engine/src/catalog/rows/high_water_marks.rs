@@ -39,7 +39,7 @@ pub struct HighWaterMark {
 
 impl HighWaterMark {
     pub fn of(container: &Container) -> HighWaterMark {
-        let states = || container.partitions.iter().map(|partition| partition.usage());
+        let states = || container.partitions.iter().map(|partition| partition.shard_state());
         HighWaterMark {
             lsn: states().map(|state| state.lsn).max().unwrap_or(0),
             next_docnum: states().map(|state| state.next_item).max().unwrap_or(0),
@@ -88,8 +88,8 @@ async fn raise_containers(
         let Value::Object(mut row) = json::parse(&row)? else { return Err(Error::corrupt("container row")) };
         let map = PartitionMap::from_value(row.get("map").ok_or_else(|| Error::corrupt("container row"))?)?;
         let (raised, mark) = match seen.containers.get(&rid) {
-            Some(known) => (map.again(&known.map), known.mark),
-            None => (map.after_all(deleted.epoch, deleted.next_range), deleted),
+            Some(known) => (map.restored_over(&known.map), known.mark),
+            None => (map.restored_after_drop(deleted.epoch, deleted.next_range), deleted),
         };
         for range in map.ranges() {
             raise_shard_state(store, batch, range.shard, mark).await?;

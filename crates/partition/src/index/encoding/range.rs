@@ -23,7 +23,7 @@ use pleiad_storage::keyspace;
 
 use pleiad_model::memcomparable::{ARRAY, FALSE, NULL, NUMBER, OBJECT, STRING, TRUE, UNDEFINED, escape};
 
-use super::{BEYOND, END_HASHED, TermType, component_stem, encode, plain_stem};
+use super::{AFTER_ALL_VALUES, END_HASHED, TermType, encode, truncate_component, truncate_plain};
 
 /// Encoded values in `[from, to)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,11 +35,11 @@ pub struct TermRange {
 impl TermRange {
     /// All rows at the path, including those of items without a value.
     pub fn all() -> TermRange {
-        TermRange { from: vec![UNDEFINED], to: vec![BEYOND] }
+        TermRange { from: vec![UNDEFINED], to: vec![AFTER_ALL_VALUES] }
     }
 
     pub fn defined() -> TermRange {
-        TermRange { from: vec![NULL], to: vec![BEYOND] }
+        TermRange { from: vec![NULL], to: vec![AFTER_ALL_VALUES] }
     }
 
     /// The first and the last docnum that the range allows for an item without a value.
@@ -100,14 +100,14 @@ impl TermRange {
         let inverted = |bytes: &[u8]| bytes.iter().map(|byte| !byte).collect::<Vec<u8>>();
         match descending {
             false => self,
-            true if self.is_empty() => TermRange::nothing(),
-            true => TermRange { from: after_all(&inverted(&self.to)), to: after_all(&inverted(&self.from)) },
+            true if self.is_empty() => TermRange::empty(),
+            true => TermRange { from: prefix_end(&inverted(&self.to)), to: prefix_end(&inverted(&self.from)) },
         }
     }
 
     /// This range for the component that follows these encoded components of a composite index.
-    pub fn behind(self, known: &[u8]) -> TermRange {
-        TermRange { from: [known, &self.from].concat(), to: [known, &self.to].concat() }
+    pub fn prefixed_by(self, components: &[u8]) -> TermRange {
+        TermRange { from: [components, &self.from].concat(), to: [components, &self.to].concat() }
     }
 
     /// The intersection of two ranges.
@@ -119,7 +119,7 @@ impl TermRange {
 
     /// All encodings with this prefix: one value, or the leading components of a composite index.
     pub fn starting_with(from: Vec<u8>) -> TermRange {
-        let to = after_all(&from);
+        let to = prefix_end(&from);
         TermRange { from, to }
     }
 
@@ -136,19 +136,19 @@ impl TermRange {
         (keyspace::index_range(shard, path, &self.from).0, keyspace::index_range(shard, path, &self.to).0)
     }
 
-    fn nothing() -> TermRange {
-        TermRange { from: vec![BEYOND], to: vec![BEYOND] }
+    fn empty() -> TermRange {
+        TermRange { from: vec![AFTER_ALL_VALUES], to: vec![AFTER_ALL_VALUES] }
     }
 }
 
 /// How strings are truncated.
-struct Cutting(fn(&[u8]) -> &[u8]);
+struct StringTruncation(fn(&[u8]) -> &[u8]);
 
 /// In a path's own index, and in a composite index.
-const PATH: Cutting = Cutting(plain_stem);
-const COMPONENT: Cutting = Cutting(component_stem);
+const PATH: StringTruncation = StringTruncation(truncate_plain);
+const COMPONENT: StringTruncation = StringTruncation(truncate_component);
 
-impl Cutting {
+impl StringTruncation {
     fn exact(&self, value: &Value) -> TermRange {
         let mut encoded = Vec::new();
         encode(value, self.0, &mut encoded);
@@ -158,7 +158,7 @@ impl Cutting {
     fn range(&self, low: Bound<&Value>, high: Bound<&Value>) -> TermRange {
         match (type_of(low), type_of(high)) {
             (None, None) => TermRange::defined(),
-            (Some(low), Some(high)) if low != high => TermRange::nothing(),
+            (Some(low), Some(high)) if low != high => TermRange::empty(),
             (Some(kind), _) | (None, Some(kind)) => self.within(kind, low, high),
         }
     }
@@ -169,21 +169,21 @@ impl Cutting {
             return whole;
         }
         let from = match low {
-            Bound::Excluded(value) if !self.is_cut(value) => self.stretch(value).to,
-            Bound::Included(value) | Bound::Excluded(value) => self.stretch(value).from,
+            Bound::Excluded(value) if !self.is_truncated(value) => self.value_range(value).to,
+            Bound::Included(value) | Bound::Excluded(value) => self.value_range(value).from,
             Bound::Unbounded => whole.from,
         };
         let to = match high {
-            Bound::Excluded(value) if !self.is_cut(value) => self.stretch(value).from,
-            Bound::Included(value) | Bound::Excluded(value) => self.stretch(value).to,
+            Bound::Excluded(value) if !self.is_truncated(value) => self.value_range(value).from,
+            Bound::Included(value) | Bound::Excluded(value) => self.value_range(value).to,
             Bound::Unbounded => whole.to,
         };
-        if from < to { TermRange { from, to } } else { TermRange::nothing() }
+        if from < to { TermRange { from, to } } else { TermRange::empty() }
     }
 
     fn prefix(&self, text: &str) -> TermRange {
-        if self.cuts(text) {
-            return self.cut(text);
+        if self.truncates(text) {
+            return self.truncated_range(text);
         }
         let mut from = vec![STRING];
         escape(text.as_bytes(), &mut from);
@@ -191,23 +191,23 @@ impl Cutting {
     }
 
     /// The rows at which a value sorts: its own, or those of all strings that are truncated to the same prefix.
-    fn stretch(&self, value: &Value) -> TermRange {
+    fn value_range(&self, value: &Value) -> TermRange {
         match value {
-            Value::String(text) if self.cuts(text) => self.cut(text),
+            Value::String(text) if self.truncates(text) => self.truncated_range(text),
             _ => self.exact(value),
         }
     }
 
-    fn is_cut(&self, value: &Value) -> bool {
-        value.as_str().is_some_and(|text| self.cuts(text))
+    fn is_truncated(&self, value: &Value) -> bool {
+        value.as_str().is_some_and(|text| self.truncates(text))
     }
 
-    fn cuts(&self, text: &str) -> bool {
+    fn truncates(&self, text: &str) -> bool {
         (self.0)(text.as_bytes()).len() < text.len()
     }
 
     /// All strings that are truncated to the same prefix as this one.
-    fn cut(&self, text: &str) -> TermRange {
+    fn truncated_range(&self, text: &str) -> TermRange {
         let mut from = vec![STRING];
         escape((self.0)(text.as_bytes()), &mut from);
         from.extend_from_slice(&END_HASHED);
@@ -223,12 +223,12 @@ fn type_of(bound: Bound<&Value>) -> Option<TermType> {
 }
 
 /// The upper bound of everything that begins with `prefix`: its last byte below FF, incremented.
-fn after_all(prefix: &[u8]) -> Vec<u8> {
+fn prefix_end(prefix: &[u8]) -> Vec<u8> {
     // No encoding has nine: after eight descending undefined components a docnum follows.
-    const BEHIND_ALL: [u8; 9] = [0xFF; 9];
-    let Some(grows) = prefix.iter().rposition(|&byte| byte != 0xFF) else { return BEHIND_ALL.to_vec() };
-    let mut end = prefix[..=grows].to_vec();
-    end[grows] += 1;
+    const AFTER_ALL: [u8; 9] = [0xFF; 9];
+    let Some(last) = prefix.iter().rposition(|&byte| byte != 0xFF) else { return AFTER_ALL.to_vec() };
+    let mut end = prefix[..=last].to_vec();
+    end[last] += 1;
     end
 }
 

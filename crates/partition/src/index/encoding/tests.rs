@@ -8,7 +8,7 @@ fn hex(value: impl Into<Value>) -> String {
 }
 
 #[test]
-fn the_drawing_in_the_header_is_true() {
+fn encoding_matches_the_documented_layout() {
     assert_eq!(hex(Value::Null), "01");
     assert_eq!(hex(1i64), "05bff0000000000000");
     assert_eq!(hex("a\0b"), "086100ff620001");
@@ -26,7 +26,7 @@ fn components(values: &[Option<Value>], descending: &[bool]) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_not_exact_says_so() {
+fn inexact_values_decode_as_inexact() {
     let decoded = |value: &Value| decode(&encode_scalar(value)).unwrap().0;
     assert_eq!(decoded(&Value::from("x".repeat(1001))), Decoded::Inexact(TermType::String));
     assert_eq!(decoded(&9007199254740993i64.into()), Decoded::Inexact(TermType::Number));
@@ -51,7 +51,7 @@ fn s19_numbers_are_doubles_in_the_index() {
 }
 
 #[test]
-fn long_strings_are_cut_and_still_told_apart() {
+fn long_strings_are_truncated_and_stay_distinct() {
     let stem = "x".repeat(STRING_BYTES_ORDERED);
     let (exact, a, b) = (hex(stem.as_str()), hex(format!("{stem}a")), hex(format!("{stem}b")));
     assert!(exact < a && exact < b && a != b);
@@ -92,7 +92,7 @@ proptest! {
     }
 
     #[test]
-    fn what_goes_in_comes_out(a in scalar(), b in scalar(), descending in any::<bool>()) {
+    fn values_round_trip(a in scalar(), b in scalar(), descending in any::<bool>()) {
         let mut bytes = encode_scalar(&a);
         bytes.extend_from_slice(&encode_scalar(&b));
         let (decoded, used) = decode(&bytes).unwrap();
@@ -124,9 +124,9 @@ proptest! {
     }
 
     #[test]
-    fn cut_strings_keep_the_order_of_what_is_kept(a in "[\\x00a]{295,305}", b in "[\\x00a]{145,305}") {
+    fn truncated_strings_are_ordered_by_their_prefix(a in "[\\x00a]{295,305}", b in "[\\x00a]{145,305}") {
         let (one, other) = (components(&[Some(a.as_str().into())], &[false]), components(&[Some(b.as_str().into())], &[false]));
-        let same_beginning = component_stem(a.as_bytes()) == component_stem(b.as_bytes());
+        let same_beginning = truncate_component(a.as_bytes()) == truncate_component(b.as_bytes());
         prop_assert!(same_beginning || one.cmp(&other) == a.cmp(&b));
         prop_assert_eq!(one == other, a == b);
     }

@@ -14,7 +14,7 @@ fn rows(item: &str) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn drawn() {
+fn encoding_matches_the_documented_layout() {
     let want: [&[u8]; 3] = [b"\x00\x00\x00\x00\x03", b"dog\x00\x00\x00\x00\x01", b"run\x00\x00\x00\x00\x02"];
     assert_eq!(rows(r#"{"t":"A dog runs and runs."}"#), want);
     assert_eq!(rows(r#"{"t":""}"#), [b"\x00\x00\x00\x00\x00"]);

@@ -34,9 +34,9 @@ async fn filled() -> (std::sync::Arc<pleiad_storage::AnyStore>, Schema, Partitio
 }
 
 #[tokio::test]
-async fn everything_is_gone_at_once_and_what_comes_later_stays() {
+async fn items_disappear_immediately_and_later_writes_stay() {
     let (_store, schema, partition) = filled().await;
-    let lsn = partition.erase_key(&schema, &key(&schema, "p", "").logical, NOW_S).await.unwrap();
+    let lsn = partition.delete_by_partition_key(&schema, &key(&schema, "p", "").logical, NOW_S).await.unwrap();
     assert_eq!((lsn, partition.lsn()), (452, 452));
     assert_eq!(partition.read(&key(&schema, "p", "7")).await.unwrap(), None);
     assert_eq!((seen(&partition, &schema, "p").await, seen(&partition, &schema, "q").await), ((0, 0), (1, 1)));
@@ -52,60 +52,63 @@ async fn everything_is_gone_at_once_and_what_comes_later_stays() {
     assert_eq!(seen(&partition, &schema, "p").await, (2, 2));
 
     let mut steps = 0;
-    while partition.sweep_erased(&schema, NOW_S).await.unwrap() {
+    while partition.purge_deleted_keys(&schema, NOW_S).await.unwrap() {
         steps += 1;
     }
     assert!((2..10).contains(&steps), "{steps}");
-    assert_eq!((seen(&partition, &schema, "p").await, partition.usage().items), ((2, 2), 3));
-    assert!(partition.marks.get().is_empty());
+    assert_eq!((seen(&partition, &schema, "p").await, partition.shard_state().items), ((2, 2), 3));
+    assert!(partition.key_tombstones.get().is_empty());
     audit(&partition, &schema).await;
 }
 
 #[tokio::test]
-async fn a_restart_in_the_middle_goes_on() {
+async fn a_purge_resumes_after_a_restart() {
     let (store, schema, partition) = filled().await;
-    partition.erase_key(&schema, &key(&schema, "p", "").logical, NOW_S).await.unwrap();
-    assert!(partition.sweep_erased(&schema, NOW_S).await.unwrap());
+    partition.delete_by_partition_key(&schema, &key(&schema, "p", "").logical, NOW_S).await.unwrap();
+    assert!(partition.purge_deleted_keys(&schema, NOW_S).await.unwrap());
     drop(partition);
     let partition = open(&store).await;
-    assert_eq!((seen(&partition, &schema, "p").await, partition.usage().items), ((0, 0), 251));
-    while partition.sweep_erased(&schema, NOW_S).await.unwrap() {}
-    assert_eq!(partition.usage().items, 1);
+    assert_eq!((seen(&partition, &schema, "p").await, partition.shard_state().items), ((0, 0), 251));
+    while partition.purge_deleted_keys(&schema, NOW_S).await.unwrap() {}
+    assert_eq!(partition.shard_state().items, 1);
     audit(&partition, &schema).await;
     drop(partition);
-    assert!(open(&store).await.marks.get().is_empty());
+    assert!(open(&store).await.key_tombstones.get().is_empty());
 }
 
 #[tokio::test]
-async fn while_a_copy_is_made_the_items_go_before_the_answer() {
+async fn during_a_copy_the_items_are_removed_before_the_response() {
     let (_store, schema, partition) = filled().await;
-    partition.sequencer.state.lock().logged_for = Some(1);
-    partition.erase_key(&schema, &key(&schema, "p", "").logical, NOW_S).await.unwrap();
-    assert_eq!((seen(&partition, &schema, "p").await, partition.usage().items), ((0, 0), 1));
-    assert!(partition.marks.get().is_empty());
+    partition.sequencer.state.lock().log_job = Some(1);
+    partition.delete_by_partition_key(&schema, &key(&schema, "p", "").logical, NOW_S).await.unwrap();
+    assert_eq!((seen(&partition, &schema, "p").await, partition.shard_state().items), ((0, 0), 1));
+    assert!(partition.key_tombstones.get().is_empty());
 }
 
 #[tokio::test]
-async fn a_transaction_that_wrote_what_is_erased_meanwhile_fails() {
+async fn a_transaction_on_items_deleted_meanwhile_fails() {
     let (_store, schema, partition) = filled().await;
     let mut tx = partition.begin(&schema, key(&schema, "p", "").logical, NOW_S).await.unwrap();
     tx.put(Verb::Replace, &draft(&schema, "7", item("p", "7", 1)), &Precondition::None).await.unwrap();
-    partition.erase_key(&schema, &key(&schema, "p", "").logical, NOW_S).await.unwrap();
+    partition.delete_by_partition_key(&schema, &key(&schema, "p", "").logical, NOW_S).await.unwrap();
     assert_eq!(tx.commit().await.unwrap_err().error.kind, pleiad_model::Kind::RetryWith);
     assert_eq!(seen(&partition, &schema, "p").await, (0, 0));
 }
 
 /// A purge that ends while the key is deleted again must not remove the new tombstone's row.
 #[tokio::test]
-async fn a_newer_mark_survives_the_sweep_of_an_older_one() {
+async fn a_newer_tombstone_survives_the_purge_of_an_older_one() {
     let (store, schema, partition) = filled().await;
     let logical = key(&schema, "p", "").logical;
-    let first = partition.erase_key(&schema, &logical, NOW_S).await.unwrap();
+    let first = partition.delete_by_partition_key(&schema, &logical, NOW_S).await.unwrap();
     create(&partition, &schema, "p", "new", 1).await;
     let old = KeyTombstone { epk: logical.epk.clone(), lsn: first };
-    while partition.erase_some(&schema, &old, NOW_S).await.unwrap() {}
-    let second = partition.erase_key(&schema, &logical, NOW_S).await.unwrap();
-    assert!(!partition.marks.remove(&old) && partition.marks.get().first().is_some_and(|mark| mark.lsn == second));
+    while partition.purge_some(&schema, &old, NOW_S).await.unwrap() {}
+    let second = partition.delete_by_partition_key(&schema, &logical, NOW_S).await.unwrap();
+    assert!(
+        !partition.key_tombstones.remove(&old)
+            && partition.key_tombstones.get().first().is_some_and(|mark| mark.lsn == second)
+    );
     drop(partition);
     assert_eq!(seen(&open(&store).await, &schema, "p").await, (0, 0));
 }

@@ -34,7 +34,7 @@ enum Operation {
 enum Outcome {
     Done { lsn: u64, created: bool, version: Option<Version> },
     Found(Option<Version>),
-    Refused(Kind),
+    Rejected(Kind),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ fn names((pk, id): Name) -> (String, String) {
 }
 
 /// What the partition must answer in this state: whether the write creates an item, or why it is rejected.
-fn judge(state: &State, operation: &Operation) -> Result<bool, Kind> {
+fn expected_outcome(state: &State, operation: &Operation) -> Result<bool, Kind> {
     let allowed = |target: &Name, condition: &Precondition| {
         let old = state.get(target).ok_or(Kind::NotFound)?;
         match condition {
@@ -132,7 +132,7 @@ fn replay(events: &[Event]) -> Vec<State> {
     for (lsn, created, version, operation) in done {
         assert_eq!(lsn, states.len() as u64, "LSNs have no gaps");
         let state = states.last().unwrap();
-        assert_eq!(judge(state, operation), Ok(created), "{operation:?} at {lsn}");
+        assert_eq!(expected_outcome(state, operation), Ok(created), "{operation:?} at {lsn}");
         states.push(apply(state, operation, lsn, version));
     }
     states
@@ -143,8 +143,11 @@ fn check(events: &[Event], states: &[State]) {
         let meanwhile = &states[*from as usize..=*to as usize];
         match (outcome, operation) {
             (Outcome::Done { lsn, .. }, _) => assert!(from < lsn && lsn <= to, "acknowledged before it was visible"),
-            (Outcome::Refused(kind), _) => {
-                assert!(meanwhile.iter().any(|state| judge(state, operation) == Err(*kind)), "{operation:?} {kind:?}");
+            (Outcome::Rejected(kind), _) => {
+                assert!(
+                    meanwhile.iter().any(|state| expected_outcome(state, operation) == Err(*kind)),
+                    "{operation:?} {kind:?}"
+                );
             }
             (Outcome::Found(found), Operation::Read { target }) => {
                 assert!(meanwhile.iter().any(|state| state.get(target) == found.as_ref()), "{operation:?} {found:?}");
@@ -197,7 +200,7 @@ impl Writer {
         loop {
             let schema = self.schema.lock().clone();
             match self.try_once(operation, &schema).await {
-                Outcome::Refused(Kind::Outdated) => tokio::task::yield_now().await,
+                Outcome::Rejected(Kind::Outdated) => tokio::task::yield_now().await,
                 outcome => return outcome,
             }
         }
@@ -223,7 +226,7 @@ impl Writer {
             Ok(Written { record, created, lsn, .. }) => {
                 Outcome::Done { lsn, created, version: record.as_ref().map(version) }
             }
-            Err(rejected) => Outcome::Refused(rejected.error.kind),
+            Err(rejected) => Outcome::Rejected(rejected.error.kind),
         }
     }
 
@@ -237,7 +240,8 @@ impl Writer {
                 self.known.push(version.etag.clone());
             }
             // A commit is readable shortly before its LSN is published.
-            let to = if let Outcome::Found(_) = outcome { self.partition.usage().lsn } else { self.partition.lsn() };
+            let to =
+                if let Outcome::Found(_) = outcome { self.partition.shard_state().lsn } else { self.partition.lsn() };
             events.push(Event { operation, outcome, seen: (from, to) });
         }
         events
@@ -306,7 +310,7 @@ async fn examine(store: Arc<AnyStore>, policy: SyncPolicy, seed: u64, operations
 
     committer.stop().await;
     let again = Partition::open(range(7, 3), store.clone(), Committer::start(store, policy).unwrap()).await.unwrap();
-    assert_eq!((again.lsn(), again.usage()), (partition.lsn(), partition.usage()));
+    assert_eq!((again.lsn(), again.shard_state()), (partition.lsn(), partition.shard_state()));
     for target in (0..KEYS).flat_map(|pk| (0..IDS).map(move |id| (pk, id))) {
         let (pk, id) = names(target);
         let found = again.read(&key(&schema, &pk, &id)).await.unwrap().as_ref().map(version);

@@ -26,22 +26,22 @@ async fn every_item_gets_the_rows_of_the_new_policy_and_keeps_everything_else() 
     for (old, new) in [(ALL, NAMED), (NAMED, ALL), (ALL, NONE), (NONE, ALL), (NONE, NAMED), (ALL, ALL)] {
         let store = memory();
         let partition = filled(&store, old).await;
-        let before = (without_index(rows(&store, 7).await), partition.usage());
-        let way = schema_with(&["/pk"], 2, new, &[old]);
-        audit(&partition, &way).await;
+        let before = (without_index(rows(&store, 7).await), partition.shard_state());
+        let transition = schema_with(&["/pk"], 2, new, &[old]);
+        audit(&partition, &transition).await;
         let mut seen = 0;
-        partition.reindex(&way, |items| seen += items).await.unwrap();
+        partition.reindex(&transition, |items| seen += items).await.unwrap();
         assert_eq!(seen, 301);
         audit(&partition, &schema_with(&["/pk"], 2, new, &[])).await;
-        assert_eq!((without_index(rows(&store, 7).await), partition.usage()), before);
+        assert_eq!((without_index(rows(&store, 7).await), partition.shard_state()), before);
         let after = rows(&store, 7).await;
-        partition.reindex(&way, |_| ()).await.unwrap();
+        partition.reindex(&transition, |_| ()).await.unwrap();
         assert_eq!(rows(&store, 7).await, after, "repeating it changes nothing");
     }
 }
 
 #[tokio::test]
-async fn several_policies_on_the_way_end_at_the_last() {
+async fn consecutive_policy_changes_end_at_the_last_policy() {
     let store = memory();
     let partition = filled(&store, ALL).await;
     let second = schema_with(&["/pk"], 2, NAMED, &[ALL]);
@@ -54,36 +54,36 @@ async fn several_policies_on_the_way_end_at_the_last() {
 }
 
 #[tokio::test]
-async fn nobody_writes_under_an_older_schema() {
+async fn writes_under_an_older_schema_are_rejected() {
     let partition = open(&memory()).await;
     let (old, new) = (schema(&["/pk"]), schema_with(&["/pk"], 2, NONE, &[ALL]));
     create(&partition, &old, "a", "1", 1).await.unwrap();
     assert!(partition.check_schema(&old).is_ok());
     create(&partition, &new, "a", "2", 2).await.unwrap();
-    let moved = Kind::Outdated;
-    assert_eq!(create(&partition, &old, "a", "3", 3).await.unwrap_err(), moved);
-    assert_eq!(delete(&partition, &old, "a", "1").await.unwrap_err(), moved);
-    assert_eq!(partition.check_schema(&old).unwrap_err().kind, moved);
+    let outdated = Kind::Outdated;
+    assert_eq!(create(&partition, &old, "a", "3", 3).await.unwrap_err(), outdated);
+    assert_eq!(delete(&partition, &old, "a", "1").await.unwrap_err(), outdated);
+    assert_eq!(partition.check_schema(&old).unwrap_err().kind, outdated);
     partition.expect_schema(3);
     assert_eq!(create(&partition, &new, "a", "4", 4).await.unwrap_err(), Kind::Outdated);
     assert_eq!(partition.reindex(&new, |_| ()).await.unwrap_err().kind, Kind::Outdated);
 }
 
 #[tokio::test]
-async fn an_item_that_is_rewritten_meanwhile_is_left_alone() {
+async fn an_item_rewritten_during_reindexing_is_skipped() {
     let store = memory();
     let partition = filled(&store, ALL).await;
-    let way = schema_with(&["/pk"], 2, NAMED, &[ALL]);
+    let transition = schema_with(&["/pk"], 2, NAMED, &[ALL]);
     // Each chunk is followed by writes to items that were processed and to items that were not.
     let mut n = 0;
     let rewrite = |_| {
         for id in [1, 100, 299] {
             n += 1;
-            let draft = draft(&way, &id.to_string(), item(&format!("k{}", id % 7), &id.to_string(), n));
-            let write = partition.write(&way, Verb::Replace, &draft, &Precondition::None, 8);
+            let draft = draft(&transition, &id.to_string(), item(&format!("k{}", id % 7), &id.to_string(), n));
+            let write = partition.write(&transition, Verb::Replace, &draft, &Precondition::None, 8);
             crate::commit::block_on(write).unwrap();
         }
     };
-    partition.reindex(&way, rewrite).await.unwrap();
+    partition.reindex(&transition, rewrite).await.unwrap();
     audit(&partition, &schema_with(&["/pk"], 2, NAMED, &[])).await;
 }

@@ -6,7 +6,7 @@
 
 use pleiad_model::{Error, Kind, Result};
 
-use super::super::checks::check_key_room;
+use super::super::checks::check_key_size;
 use super::{BaseState, ItemChange, KeyDelta, PreparedVersion, Rejected, Transaction, VersionId};
 use crate::key::KeyStats;
 use crate::row_changes::{NewVersion, OldVersion, RowChanges};
@@ -18,69 +18,69 @@ impl Transaction<'_> {
     /// partition, begin again there.
     pub async fn commit(self) -> Result<u64, Rejected> {
         let (partition, seen) = (self.partition, self.lsn());
-        if self.history.is_empty() && self.changes.values().all(ItemChange::is_nothing) {
+        if self.version_log.is_empty() && self.changes.values().all(ItemChange::has_no_effect) {
             drop(self);
-            partition.stand_by().await?;
+            partition.wait_for_queued().await?;
             return Ok(seen);
         }
-        let latch = match &self.ground {
+        let latch = match &self.base {
             BaseState::Latched { .. } => None,
             BaseState::Snapshot(_) => Some(partition.latch(&self.scope).await),
         };
-        self.check_foundations().await?;
+        self.validate().await?;
         let stats = partition.key_stats(&self.scope).await?;
-        let after = self.growth.of(&stats);
-        if self.growth.bytes > 0 {
-            check_key_room(self.schema, &after)?;
-            partition.keys.grows(&self.scope, stats.bytes, &after, self.schema.room.key_bytes_max);
+        let after = self.key_delta.applied_to(&stats);
+        if self.key_delta.bytes > 0 {
+            check_key_size(self.schema, &after)?;
+            partition.keys.record_growth(&self.scope, stats.bytes, &after, self.schema.size_limits.key_bytes_max);
         }
-        let queued = partition.sequence(self.schema, self.ts_s, |shard, rows| self.lay_out(shard, rows, &after))?;
+        let queued = partition.sequence(self.schema, self.ts_s, |shard, rows| self.build_rows(shard, rows, &after))?;
         drop((latch, self));
         queued.wait().await
     }
 
     /// Rolls back. A latched transaction's rejection waits for the queued writes it depends on: a client gets neither
     /// "already exists" because of a write that is lost, nor "not found" from a partition whose items have moved.
-    pub async fn give_up(self, refusal: Rejected) -> Rejected {
-        let (partition, is_latched) = (self.partition, matches!(self.ground, BaseState::Latched { .. }));
+    pub async fn abort(self, rejected: Rejected) -> Rejected {
+        let (partition, is_latched) = (self.partition, matches!(self.base, BaseState::Latched { .. }));
         drop(self);
         if !is_latched {
-            return refusal;
+            return rejected;
         }
-        match partition.stand_by().await {
-            Ok(()) => refusal,
+        match partition.wait_for_queued().await {
+            Ok(()) => rejected,
             Err(other) => other,
         }
     }
 
     /// First committer wins: fails if an item or a unique value that this transaction wrote has changed since its
     /// snapshot.
-    async fn check_foundations(&self) -> Result<()> {
-        for (key, seen) in &self.rests_on {
+    async fn validate(&self) -> Result<()> {
+        for (key, seen) in &self.expected_versions {
             let now = self.partition.current(key).await?;
             let now =
-                now.filter(|now| !self.partition.is_gone(self.schema, self.ts_s, now)).as_ref().map(VersionId::of);
+                now.filter(|now| !self.partition.is_dead(self.schema, self.ts_s, now)).as_ref().map(VersionId::of);
             if now != *seen {
-                return Err(Error::new(Kind::RetryWith, FASTER));
+                return Err(Error::new(Kind::RetryWith, CONFLICTING_WRITE));
             }
         }
-        for (claim, seen) in &self.rests_on_claims {
+        for (claim, seen) in &self.expected_holders {
             if self.partition.holder(claim, &self.scope).await? != *seen {
-                return Err(Error::new(Kind::RetryWith, FASTER));
+                return Err(Error::new(Kind::RetryWith, CONFLICTING_WRITE));
             }
         }
         Ok(())
     }
 
     /// Removals come first, because another item may have taken the id of a removed one.
-    fn lay_out(&self, shard: &mut ShardState, rows: &mut RowChanges, stats: &KeyStats) -> Result<u64> {
+    fn build_rows(&self, shard: &mut ShardState, rows: &mut RowChanges, stats: &KeyStats) -> Result<u64> {
         let at = self.partition.range.shard;
-        let mut growth = KeyDelta::default();
+        let mut delta = KeyDelta::default();
         let versions = rows.versions.take(); // written below, one per operation instead of one per net change
-        self.changes.values().for_each(|change| change.go(at, rows, &mut growth));
-        let stays = self.changes.values().filter(|change| change.now.is_some());
-        for (seq, change) in (0..).zip(stays) {
-            change.come(at, shard.lsn, seq, rows, &mut growth);
+        self.changes.values().for_each(|change| change.write_removal(at, rows, &mut delta));
+        let remaining = self.changes.values().filter(|change| change.now.is_some());
+        for (seq, change) in (0..).zip(remaining) {
+            change.write_version(at, shard.lsn, seq, rows, &mut delta);
         }
         for (docnum, now) in self.changes.iter().filter_map(|(docnum, change)| Some((*docnum, change.renamed()?))) {
             rows.claim_id(at, &now.key, docnum);
@@ -89,21 +89,21 @@ impl Transaction<'_> {
             rows.claim(at, &now.claims, &now.record);
         }
         rows.versions = versions;
-        self.history.tell(at, shard.lsn, rows);
+        self.version_log.write_rows(at, shard.lsn, rows);
         rows.count_key(self.partition.key_row(&self.scope), stats, &self.scope);
-        shard.items = shard.items.saturating_add_signed(growth.items);
-        shard.item_bytes = shard.item_bytes.saturating_add_signed(growth.bytes);
-        if growth.bytes > 0 {
-            self.partition.check_room(self.schema, shard)?;
+        shard.items = shard.items.saturating_add_signed(delta.items);
+        shard.item_bytes = shard.item_bytes.saturating_add_signed(delta.bytes);
+        if delta.bytes > 0 {
+            self.partition.check_partition_size(self.schema, shard)?;
         }
         Ok(shard.lsn)
     }
 }
 
-const FASTER: &str = "Another request has changed an item that this transaction has written. Try again.";
+const CONFLICTING_WRITE: &str = "Another request has changed an item that this transaction has written. Try again.";
 
 impl ItemChange {
-    fn is_nothing(&self) -> bool {
+    fn has_no_effect(&self) -> bool {
         self.was.is_none() && self.now.is_none()
     }
 
@@ -112,23 +112,23 @@ impl ItemChange {
         (was.key.hash != now.key.hash).then_some(now)
     }
 
-    fn go(&self, at: u64, rows: &mut RowChanges, growth: &mut KeyDelta) {
+    fn write_removal(&self, at: u64, rows: &mut RowChanges, delta: &mut KeyDelta) {
         let (Some(was), None) = (&self.was, &self.now) else { return };
         let old = was.as_old();
-        match self.is_over {
+        match self.is_expired {
             true => rows.expire(at, &old),
             false => rows.remove(at, &old),
         }
-        growth.add(-1, -(was.record.body().len() as i64));
+        delta.add(-1, -(was.record.body().len() as i64));
     }
 
-    fn come(&self, at: u64, lsn: u64, seq: u16, rows: &mut RowChanges, growth: &mut KeyDelta) {
+    fn write_version(&self, at: u64, lsn: u64, seq: u16, rows: &mut RowChanges, delta: &mut KeyDelta) {
         let Some(now) = &self.now else { return };
-        let record = now.record.placed(lsn, seq);
+        let record = now.record.with_lsn(lsn, seq);
         let new = NewVersion { key: &now.key, record: &record, terms: &now.terms.possible, claims: &now.claims };
-        growth.add(1, record.body().len() as i64);
+        delta.add(1, record.body().len() as i64);
         let Some(was) = &self.was else { return rows.insert(at, &new) };
-        growth.add(-1, -(was.record.body().len() as i64));
+        delta.add(-1, -(was.record.body().len() as i64));
         rows.update(at, &was.as_old(), &new);
     }
 }

@@ -15,7 +15,7 @@ use crate::snapshot::PartitionSnapshot;
 impl Transaction<'_> {
     /// Its snapshot; `None` for a latched transaction, which reads the current state.
     pub fn view(&self) -> Option<Arc<PartitionSnapshot>> {
-        match &self.ground {
+        match &self.base {
             BaseState::Snapshot(view) => Some(view.clone()),
             BaseState::Latched { .. } => None,
         }
@@ -34,7 +34,7 @@ impl Transaction<'_> {
         if let Some(change) = self.changes.get(&docnum) {
             return Ok(change.now.as_ref().map(|version| version.key.clone()));
         }
-        let BaseState::Snapshot(view) = &self.ground else { return Ok(None) };
+        let BaseState::Snapshot(view) = &self.base else { return Ok(None) };
         let found = view.get(&[docnum]).await?.pop().flatten();
         let ours = found.filter(|record| record.epk == self.scope.logical.epk);
         Ok(ours.map(|record| self.scope.renamed(record.id())))

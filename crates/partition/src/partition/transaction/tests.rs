@@ -47,7 +47,7 @@ async fn read_in(tx: &Transaction<'_>, schema: &Schema, id: &str) -> Option<i64>
 }
 
 #[tokio::test]
-async fn s114_everything_comes_at_one_lsn_and_stays_hidden_until_then() {
+async fn s114_all_changes_commit_at_one_lsn_and_are_invisible_before() {
     let (store, schema) = (memory(), schema(&["/pk"]));
     let partition = open(&store).await;
     create(&partition, &schema, "a", 1).await;
@@ -61,7 +61,7 @@ async fn s114_everything_comes_at_one_lsn_and_stays_hidden_until_then() {
     assert_eq!((read(&partition, &schema, "a").await, read(&partition, &schema, "b").await), (Some(1), None));
 
     assert_eq!(tx.commit().await.unwrap(), 2);
-    assert_eq!((partition.lsn(), partition.usage().items), (2, 2));
+    assert_eq!((partition.lsn(), partition.shard_state().items), (2, 2));
     assert_eq!((read(&partition, &schema, "a").await, read(&partition, &schema, "b").await), (Some(2), Some(4)));
     let stored = partition.read(&key(&schema, "p", "b")).await.unwrap().unwrap();
     assert_eq!(stored.docnum, b.record.unwrap().docnum);
@@ -69,20 +69,20 @@ async fn s114_everything_comes_at_one_lsn_and_stays_hidden_until_then() {
 }
 
 #[tokio::test]
-async fn s114_a_transaction_that_is_dropped_has_done_nothing() {
+async fn s114_an_aborted_transaction_changes_nothing() {
     let (store, schema) = (memory(), schema(&["/pk"]));
     let partition = open(&store).await;
     let mut tx = partition.begin_latched(&schema, logical(&schema, "p"), NOW_S).await;
     put(&mut tx, &schema, Verb::Create, "a", 1).await.unwrap();
-    let refusal = put(&mut tx, &schema, Verb::Create, "a", 2).await.unwrap_err();
-    assert_eq!(tx.give_up(refusal).await.error.kind, Kind::Conflict);
+    let rejected = put(&mut tx, &schema, Verb::Create, "a", 2).await.unwrap_err();
+    assert_eq!(tx.abort(rejected).await.error.kind, Kind::Conflict);
     assert_eq!((partition.lsn(), read(&partition, &schema, "a").await), (0, None));
     create(&partition, &schema, "a", 3).await;
     audit(&partition, &schema).await;
 }
 
 #[tokio::test]
-async fn an_etag_that_was_told_inside_is_the_items_afterwards() {
+async fn an_etag_returned_inside_a_transaction_stays_valid_after_the_commit() {
     let (store, schema) = (memory(), schema(&["/pk"]));
     let partition = open(&store).await;
     let mut tx = partition.begin(&schema, logical(&schema, "p"), NOW_S).await.unwrap();
@@ -99,7 +99,7 @@ async fn an_etag_that_was_told_inside_is_the_items_afterwards() {
 }
 
 #[tokio::test]
-async fn s117_it_sees_one_moment_and_the_first_committer_wins() {
+async fn s117_reads_use_one_snapshot_and_the_first_committer_wins() {
     let (store, schema) = (memory(), schema(&["/pk"]));
     let partition = open(&store).await;
     create(&partition, &schema, "a", 1).await;
@@ -114,7 +114,7 @@ async fn s117_it_sees_one_moment_and_the_first_committer_wins() {
 }
 
 #[tokio::test]
-async fn two_who_create_one_item_do_not_both_succeed() {
+async fn two_concurrent_creates_of_one_item_do_not_both_succeed() {
     let (store, schema) = (memory(), schema(&["/pk"]));
     let partition = open(&store).await;
     let mut tx = partition.begin(&schema, logical(&schema, "p"), NOW_S).await.unwrap();
@@ -125,7 +125,7 @@ async fn two_who_create_one_item_do_not_both_succeed() {
 }
 
 #[tokio::test]
-async fn a_refused_operation_is_no_reason_to_fail_later() {
+async fn a_rejected_operation_does_not_fail_the_commit() {
     let (store, schema) = (memory(), schema(&["/pk"]));
     let partition = open(&store).await;
     create(&partition, &schema, "a", 1).await;
@@ -139,7 +139,7 @@ async fn a_refused_operation_is_no_reason_to_fail_later() {
 }
 
 #[tokio::test]
-async fn s116_items_of_another_key_are_out_of_reach() {
+async fn s116_items_of_another_key_are_rejected() {
     let (store, schema) = (memory(), schema(&["/pk"]));
     let partition = open(&store).await;
     let mut tx = partition.begin(&schema, logical(&schema, "p"), NOW_S).await.unwrap();
@@ -151,7 +151,7 @@ async fn s116_items_of_another_key_are_out_of_reach() {
 }
 
 #[tokio::test]
-async fn items_may_change_their_ids_with_each_other() {
+async fn items_can_exchange_their_ids() {
     let (store, schema) = (memory(), schema(&["/pk"]));
     let partition = open(&store).await;
     for (id, n) in [("a", 1), ("b", 2), ("c", 3)] {
@@ -171,7 +171,7 @@ async fn items_may_change_their_ids_with_each_other() {
 }
 
 #[tokio::test]
-async fn an_item_deleted_and_created_again_is_a_new_one() {
+async fn an_item_deleted_and_created_again_gets_a_new_docnum() {
     let (store, schema) = (memory(), schema(&["/pk"]));
     let partition = open(&store).await;
     create(&partition, &schema, "a", 1).await;
@@ -186,7 +186,7 @@ async fn an_item_deleted_and_created_again_is_a_new_one() {
 }
 
 #[tokio::test]
-async fn s117_its_items_are_those_of_its_moment_and_its_own() {
+async fn s117_its_items_are_the_snapshot_with_its_own_writes() {
     let (store, schema) = (memory(), schema(&["/pk"]));
     let partition = open(&store).await;
     for (id, n) in [("a", 1), ("b", 2), ("c", 3)] {
@@ -213,7 +213,7 @@ async fn s117_its_items_are_those_of_its_moment_and_its_own() {
 }
 
 #[tokio::test]
-async fn the_change_feed_never_cuts_one() {
+async fn change_feed_pages_never_divide_a_transaction() {
     let (store, schema) = (memory(), schema(&["/pk"]));
     let partition = open(&store).await;
     for batch in 0..3 {
@@ -226,15 +226,15 @@ async fn the_change_feed_never_cuts_one() {
     let (mut after, mut sizes) = (0, Vec::new());
     while after < partition.lsn() {
         let scope = KeyScope::Key(logical(&schema, "p").epk);
-        let asked = ChangeQuery { scope, after, since_s: 0, expiry: schema.expiry(NOW_S) };
-        let page = partition.changes(&asked, PageLimit { items: 3, bytes: 1 << 20 }).await.unwrap();
+        let query = ChangeQuery { scope, after, since_s: 0, expiry: schema.expiry(NOW_S) };
+        let page = partition.changes(&query, PageLimit { items: 3, bytes: 1 << 20 }).await.unwrap();
         (after, sizes) = (page.lsn, [sizes, vec![page.records.len()]].concat());
     }
     assert_eq!(sizes, [10, 10, 10]);
 }
 
 #[tokio::test]
-async fn a_transaction_meets_a_fence_and_leaves_nothing() {
+async fn a_fenced_transaction_fails_and_leaves_nothing() {
     let (store, schema) = (memory(), schema(&["/pk"]));
     let partition = open(&store).await;
     let mut tx = partition.begin(&schema, logical(&schema, "p"), NOW_S).await.unwrap();
@@ -243,15 +243,15 @@ async fn a_transaction_meets_a_fence_and_leaves_nothing() {
     assert_eq!(tx.commit().await.unwrap_err().error.kind, Kind::Outdated);
     let mut tx = partition.begin_latched(&schema, logical(&schema, "p"), NOW_S).await;
     let missing = put(&mut tx, &schema, Verb::Replace, "a", 1).await.unwrap_err();
-    assert_eq!(tx.give_up(missing).await.error.kind, Kind::Outdated);
+    assert_eq!(tx.abort(missing).await.error.kind, Kind::Outdated);
     assert_eq!(partition.lsn(), 0);
 }
 
 /// The versions after an LSN: LSN, kind, `n` before and after.
-async fn told(partition: &Partition, after: u64) -> Vec<(u64, VersionKind, Option<i64>, Option<i64>)> {
+async fn versions_after(partition: &Partition, after: u64) -> Vec<(u64, VersionKind, Option<i64>, Option<i64>)> {
     let (scope, expiry) = (KeyScope::Keys(EpkRange::FULL), Expiry::new(None, NOW_S));
-    let quota = PageLimit { items: 1, ..ALL };
-    let page = partition.versions(&ChangeQuery { scope, after, since_s: 0, expiry }, quota).await.unwrap();
+    let limit = PageLimit { items: 1, ..ALL };
+    let page = partition.versions(&ChangeQuery { scope, after, since_s: 0, expiry }, limit).await.unwrap();
     let n = |record: &Option<Record>| record.as_ref().map(n_of);
     let all_placed = |version: &crate::version_row::ItemVersion| {
         version.previous.iter().all(|old| old.lsn > 0) && version.current.iter().all(|new| new.lsn == version.lsn)
@@ -261,7 +261,7 @@ async fn told(partition: &Partition, after: u64) -> Vec<(u64, VersionKind, Optio
 }
 
 #[tokio::test]
-async fn every_operation_leaves_a_version_where_all_are_kept() {
+async fn every_operation_leaves_a_version_if_all_are_retained() {
     use VersionKind::{Create, Delete, Replace};
     let (store, schema) = (memory(), Schema { keeps_versions: true, ..schema(&["/pk"]) });
     let partition = open(&store).await;
@@ -289,13 +289,13 @@ async fn every_operation_leaves_a_version_where_all_are_kept() {
             (lsn, Create, None, Some(9)),
             (lsn, Delete, Some(9), None),
         ];
-        assert_eq!(told(&partition, lsn - 1).await, want, "a page contains all versions of one LSN");
+        assert_eq!(versions_after(&partition, lsn - 1).await, want, "a page contains all versions of one LSN");
     }
     audit(&partition, &schema).await;
 }
 
 #[tokio::test]
-async fn a_transaction_that_leaves_no_item_leaves_its_versions_and_those_before_it_were_over() {
+async fn a_transaction_that_leaves_no_item_still_leaves_its_versions() {
     use VersionKind::{Create, Delete, Expire};
     let kept = Schema { keeps_versions: true, default_ttl: Some(10), ..schema(&["/pk"]) };
     let partition = open(&memory()).await;
@@ -306,12 +306,12 @@ async fn a_transaction_that_leaves_no_item_leaves_its_versions_and_those_before_
     tx.delete(&key(&kept, "p", "a"), &Precondition::None).await.unwrap();
     assert_eq!(tx.commit().await.unwrap(), 2);
     let want = [(2, Expire, Some(1), None), (2, Create, None, Some(2)), (2, Delete, Some(2), None)];
-    assert_eq!(told(&partition, 1).await, want);
+    assert_eq!(versions_after(&partition, 1).await, want);
 
     let mut tx = partition.begin(&kept, logical(&kept, "p"), NOW_S).await.unwrap();
     put(&mut tx, &kept, Verb::Create, "b", 3).await.unwrap();
     tx.delete(&key(&kept, "p", "b"), &Precondition::None).await.unwrap();
-    assert_eq!((tx.commit().await.unwrap(), partition.usage().items), (3, 0));
-    assert_eq!(told(&partition, 2).await, [(3, Create, None, Some(3)), (3, Delete, Some(3), None)]);
+    assert_eq!((tx.commit().await.unwrap(), partition.shard_state().items), (3, 0));
+    assert_eq!(versions_after(&partition, 2).await, [(3, Create, None, Some(3)), (3, Delete, Some(3), None)]);
     audit(&partition, &kept).await;
 }

@@ -14,23 +14,23 @@ use crate::row_changes::RowChanges;
 use crate::schema::Schema;
 use crate::version_row::VersionKind;
 
-pub(super) struct History(Option<Vec<Passage>>);
+pub(super) struct VersionLog(Option<Vec<LoggedOperation>>);
 
-struct Passage {
+struct LoggedOperation {
     kind: VersionKind,
     previous: Option<Record>,
     current: Option<Record>,
 }
 
-impl History {
-    pub fn new(schema: &Schema) -> History {
-        History(schema.keeps_versions.then(Vec::new))
+impl VersionLog {
+    pub fn new(schema: &Schema) -> VersionLog {
+        VersionLog(schema.keeps_versions.then(Vec::new))
     }
 
-    pub fn note(&mut self, kind: VersionKind, previous: Option<&PreparedVersion>, current: Option<&Record>) {
-        let Some(passages) = &mut self.0 else { return };
+    pub fn push(&mut self, kind: VersionKind, previous: Option<&PreparedVersion>, current: Option<&Record>) {
+        let Some(operations) = &mut self.0 else { return };
         let previous = previous.map(|version| version.record.clone());
-        passages.push(Passage { kind, previous, current: current.cloned() });
+        operations.push(LoggedOperation { kind, previous, current: current.cloned() });
     }
 
     pub fn len(&self) -> usize {
@@ -41,19 +41,19 @@ impl History {
         self.len() == 0
     }
 
-    pub fn tell(&self, at: u64, lsn: u64, rows: &mut RowChanges) {
-        for Passage { kind, previous, current } in self.0.iter().flatten() {
+    pub fn write_rows(&self, at: u64, lsn: u64, rows: &mut RowChanges) {
+        for LoggedOperation { kind, previous, current } in self.0.iter().flatten() {
             let [previous, current] =
-                [previous, current].map(|record| record.as_ref().map(|record| placed(record, lsn)));
-            rows.keep(at, *kind, previous.as_ref(), current.as_ref());
+                [previous, current].map(|record| record.as_ref().map(|record| with_lsn(record, lsn)));
+            rows.put_version(at, *kind, previous.as_ref(), current.as_ref());
         }
     }
 }
 
 /// The transaction's own writes have no LSN yet.
-fn placed(record: &Record, lsn: u64) -> Record {
+fn with_lsn(record: &Record, lsn: u64) -> Record {
     match record.lsn {
-        0 => record.placed(lsn, 0),
+        0 => record.with_lsn(lsn, 0),
         _ => record.clone(),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::{Method, StatusCode};
 use pleiad_engine::catalog::NewContainer;
 use pleiad_engine::price::METADATA_WRITE_RU;
-use pleiad_engine::{Container, Database, KEYS_TOLD, KeyStatistics};
+use pleiad_engine::{Container, Database, KEYS_REPORTED, KeyStatistics};
 use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::resource_id::ScriptKind;
 use pleiad_model::{Error, Kind, Result, Value};
@@ -113,7 +113,7 @@ impl RequestContext<'_> {
 async fn key_statistics(container: &Container) -> Result<Vec<KeyStatistics>> {
     let mut found = Vec::with_capacity(container.partitions.len());
     for partition in &container.partitions {
-        found.push(partition.key_statistics(KEYS_TOLD).await?);
+        found.push(partition.key_statistics(KEYS_REPORTED).await?);
     }
     Ok(found)
 }

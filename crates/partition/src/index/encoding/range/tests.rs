@@ -16,7 +16,7 @@ fn has(range: &TermRange, value: &Value) -> bool {
 }
 
 #[test]
-fn the_drawing_in_the_header_is_true() {
+fn ranges_match_the_documented_bytes() {
     assert_eq!(hex(&TermRange::exact(&1i64.into())), "05bff0000000000000..05bff0000000000001");
     assert_eq!(hex(&TermRange::range(Bound::Included(&"b".into()), Bound::Unbounded)), "08620001..09");
     assert_eq!(hex(&TermRange::prefix("ab")), "086162..086163");
@@ -35,7 +35,7 @@ fn bounds_of_two_types_have_nothing_between_them() {
 }
 
 #[test]
-fn types_are_next_to_each_other_and_leave_nothing_out() {
+fn type_ranges_are_ordered_and_cover_all_values() {
     let ranges: Vec<TermRange> = TermType::ALL.map(TermRange::of_type).into();
     assert!(ranges.windows(2).all(|pair| pair[0].to <= pair[1].from));
     assert_eq!(ranges.first().map(|range| &range.from), Some(&TermRange::all().from));
@@ -46,7 +46,7 @@ fn types_are_next_to_each_other_and_leave_nothing_out() {
 }
 
 #[test]
-fn strings_that_are_cut_alike_are_not_lost() {
+fn strings_truncated_to_the_same_prefix_are_not_missed() {
     let stem = "x".repeat(STRING_BYTES_ORDERED);
     let (stem, a, b) = (Value::from(stem.clone()), Value::from(format!("{stem}a")), Value::from(format!("{stem}b")));
     for bound in [Bound::Included(&b), Bound::Excluded(&b)] {
@@ -61,14 +61,14 @@ fn strings_that_are_cut_alike_are_not_lost() {
 }
 
 #[test]
-fn undefined_components_have_an_end_as_well() {
+fn a_prefix_of_ff_bytes_has_an_upper_bound() {
     let range = TermRange::starting_with(vec![0xFF; 3]);
     assert!(range.contains(&[vec![0xFF; 8], vec![0x0F; 8]].concat()));
 }
 
 proptest! {
     #[test]
-    fn a_value_lies_in_the_ranges_it_should(value in scalar(), low in scalar(), high in scalar()) {
+    fn a_value_is_in_the_ranges_that_select_it(value in scalar(), low in scalar(), high in scalar()) {
         let same = TermType::of(&value) == TermType::of(&low);
         let (to_low, to_high) = (compare(&value, &low), compare(&value, &high));
         prop_assert_eq!(has(&TermRange::exact(&low), &value), to_low == Ordering::Equal);
@@ -89,15 +89,15 @@ proptest! {
 
     /// With any component before it and any bytes after it.
     #[test]
-    fn a_component_lies_in_the_ranges_it_should(
-        value in scalar(), low in scalar(), descending: bool, before in scalar(), behind: [u8; 8],
+    fn a_component_is_in_the_ranges_that_select_it(
+        value in scalar(), low in scalar(), descending: bool, before in scalar(), following: [u8; 8],
     ) {
         let (mut known, mut row) = (Vec::new(), Vec::new());
         encode_component(Some(&before), false, &mut known);
         row.extend_from_slice(&known);
         encode_component(Some(&value), descending, &mut row);
-        row.extend_from_slice(&behind);
-        let has = |low, high| TermRange::component_range(low, high, descending).behind(&known).contains(&row);
+        row.extend_from_slice(&following);
+        let has = |low, high| TermRange::component_range(low, high, descending).prefixed_by(&known).contains(&row);
         let (same, to_low) = (TermType::of(&value) == TermType::of(&low), compare(&value, &low));
         let (open, low_in, low_ex) = (Bound::Unbounded, Bound::Included(&low), Bound::Excluded(&low));
         prop_assert_eq!(has(low_in, open), same && to_low.is_ge());
@@ -106,14 +106,14 @@ proptest! {
         prop_assert_eq!(has(open, low_ex), same && to_low.is_lt());
         prop_assert_eq!(has(low_in, low_in), to_low.is_eq());
         if let (Some(text), Some(start)) = (value.as_str(), low.as_str()) {
-            let range = TermRange::component_prefix(start, descending).behind(&known);
+            let range = TermRange::component_prefix(start, descending).prefixed_by(&known);
             prop_assert_eq!(range.contains(&row), text.starts_with(start));
         }
     }
 
     /// An index does not order truncated strings: no match is missed, and some other strings are in the range.
     #[test]
-    fn a_long_component_is_not_lost(length in 297usize..303, a in "[a\\x00]{0,3}", b in "[a\\x00]{0,3}", descending: bool) {
+    fn a_truncated_component_is_not_missed(length in 297usize..303, a in "[a\\x00]{0,3}", b in "[a\\x00]{0,3}", descending: bool) {
         let stem = "x".repeat(length);
         let (value, low) = (Value::from(format!("{stem}{a}")), Value::from(format!("{stem}{b}")));
         let mut row = Vec::new();
@@ -130,7 +130,7 @@ proptest! {
     }
 
     #[test]
-    fn a_string_lies_in_the_ranges_of_its_beginnings(text in "[ab\\x00]{0,6}", start in "[ab\\x00]{0,3}") {
+    fn a_string_is_in_the_ranges_of_its_prefixes(text in "[ab\\x00]{0,6}", start in "[ab\\x00]{0,3}") {
         let value = Value::from(text.as_str());
         prop_assert_eq!(has(&TermRange::prefix(&start), &value), text.starts_with(&start));
     }

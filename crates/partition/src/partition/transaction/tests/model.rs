@@ -77,7 +77,7 @@ impl<'a> World<'a> {
         match self.dice.below(10) {
             0..=1 if self.open.len() < OPEN_MAX => self.begin().await,
             0..=4 if !self.open.is_empty() => self.write_inside().await,
-            5..=6 if !self.open.is_empty() => self.look().await,
+            5..=6 if !self.open.is_empty() => self.read_inside().await,
             7 if !self.open.is_empty() => self.end().await,
             8 => self.batch().await,
             _ => self.single().await,
@@ -111,12 +111,12 @@ impl<'a> World<'a> {
         }
     }
 
-    async fn look(&mut self) {
+    async fn read_inside(&mut self) {
         let (at, id) = (self.any_open(), self.id());
         let shadow = &self.open[at];
         let (saw, should) = (read_in(&shadow.tx, self.schema, id).await, shadow.sees(id));
         if saw != should {
-            self.report(self.misread(at, id, saw), format!("{id} is {saw:?}, not {should:?}"));
+            self.report(self.name_anomaly(at, id, saw), format!("{id} is {saw:?}, not {should:?}"));
         }
         let mut saw: Vec<i64> = shadow.tx.items(0, ALL).await.unwrap().records.iter().map(n_of).collect();
         saw.sort_unstable();
@@ -126,7 +126,7 @@ impl<'a> World<'a> {
     }
 
     /// The name of the anomaly depends on the origin of the wrong value.
-    fn misread(&self, reader: usize, id: &str, saw: Option<i64>) -> &'static str {
+    fn name_anomaly(&self, reader: usize, id: &str, saw: Option<i64>) -> &'static str {
         let others = self.open.iter().enumerate().filter(|(at, _)| *at != reader);
         if others.clone().any(|(_, other)| other.own.get(id) == Some(&saw)) {
             return "dirty read";

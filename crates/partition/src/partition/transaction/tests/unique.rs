@@ -1,16 +1,16 @@
 //! Unique values within one transaction, and between two.
 
 use super::*;
-use crate::partition::UNIQUE_TAKEN;
+use crate::partition::UNIQUE_VIOLATION;
 use crate::testing::unique_schema;
 
 #[track_caller]
 fn taken(step: Result<OperationEffect, Rejected>) {
-    assert_eq!(step.unwrap_err().error.message, UNIQUE_TAKEN);
+    assert_eq!(step.unwrap_err().error.message, UNIQUE_VIOLATION);
 }
 
 #[tokio::test]
-async fn a_value_is_free_for_the_next_as_soon_as_it_is_given_up() {
+async fn a_released_value_can_be_claimed_in_the_same_transaction() {
     for latched in [false, true] {
         let (store, schema) = (memory(), unique_schema("/n"));
         let partition = open(&store).await;
@@ -40,7 +40,7 @@ async fn a_value_is_free_for_the_next_as_soon_as_it_is_given_up() {
 }
 
 #[tokio::test]
-async fn who_takes_a_value_first_wins() {
+async fn the_first_committer_gets_a_unique_value() {
     let (store, schema) = (memory(), unique_schema("/n"));
     let partition = open(&store).await;
     let mut tx = partition.begin(&schema, logical(&schema, "p"), NOW_S).await.unwrap();
@@ -55,13 +55,13 @@ async fn who_takes_a_value_first_wins() {
 }
 
 #[tokio::test]
-async fn a_holder_whose_time_is_over_goes_with_it() {
+async fn an_expired_holder_is_removed_in_the_same_transaction() {
     let schema = Schema { default_ttl: Some(10), ..unique_schema("/n") };
     let partition = open(&memory()).await;
     create(&partition, &schema, "old", 5).await;
     let mut tx = partition.begin(&schema, logical(&schema, "p"), NOW_S + 100).await.unwrap();
     put(&mut tx, &schema, Verb::Create, "new", 5).await.unwrap();
     tx.commit().await.unwrap();
-    assert_eq!((partition.usage().items, read(&partition, &schema, "old").await), (1, None));
+    assert_eq!((partition.shard_state().items, read(&partition, &schema, "old").await), (1, None));
     audit(&partition, &schema).await;
 }
