@@ -27,8 +27,8 @@ fuzz_target!(|input: (&str, Vec<&str>)| {
     let given = arguments.iter().map(|&text| text.to_owned()).collect();
     POOL.run(&program, call(given), |asked| {
         let refuse =
-            |ticket| OperationReply { ticket, reply: OperationResult::Failed(Error::not_found("nothing is here")) };
-        asked.into_iter().map(|operation| refuse(operation.ticket)).collect()
+            |id| OperationReply { id, result: OperationResult::Failed(Error::not_found("nothing is here")) };
+        asked.into_iter().map(|operation| refuse(operation.id)).collect()
     });
     if let Ok(function) = FUNCTIONS.declare(&program) {
         let values: Vec<_> = arguments.iter().filter_map(|text| json::parse(text.as_bytes()).ok()).collect();

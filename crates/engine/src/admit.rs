@@ -62,7 +62,7 @@ impl Admitted {
 
     /// The charge of a read at the consistency level, given its charge at one replica.
     pub fn read_ru(&self, charge_ru: f64) -> f64 {
-        charge_ru * f64::from(self.consistency.reads())
+        charge_ru * f64::from(self.consistency.replicas_read())
     }
 }
 

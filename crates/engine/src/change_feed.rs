@@ -198,7 +198,7 @@ fn check_mode(at: &Admitted, request: &ChangeRequest) -> Result<()> {
     if request.mode == ChangeMode::LatestVersion {
         return Ok(());
     }
-    if !at.container.definition.keeps_versions() {
+    if !at.container.definition.has_all_versions_feed() {
         return Err(Error::invalid(
             "The change feed mode All Versions and Deletes must be enabled on the container: give it a changeFeedPolicy with a retentionDuration in minutes.",
         ));

@@ -62,7 +62,7 @@ pub(crate) struct PreparedPatch<'p> {
 impl<'p> PreparedPatch<'p> {
     pub fn new(at: &Admitted, patch: &'p Patch) -> Result<Self> {
         let paths = at.container.schema.key.iter().flat_map(|key| &key.paths);
-        paths.into_iter().try_for_each(|path| patch.check_key(path))?;
+        paths.into_iter().try_for_each(|path| patch.check_partition_key(path))?;
         let condition = patch.condition.as_ref().map(|text| pleiad_sql::parse(&format!("SELECT VALUE 1 {text}")));
         Ok(PreparedPatch { patch, condition: condition.transpose()? })
     }

@@ -38,7 +38,7 @@ impl Consistency {
     }
 
     /// How many replicas the service reads and charges for.
-    pub fn reads(self) -> u8 {
+    pub fn replicas_read(self) -> u8 {
         match self {
             Consistency::Eventual | Consistency::ConsistentPrefix | Consistency::Session => 1,
             Consistency::BoundedStaleness | Consistency::Strong => 2,
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn levels_have_an_order_and_names_that_are_read_back() {
+    fn levels_are_ordered_and_parse_from_their_names() {
         assert!(Consistency::ALL.is_sorted());
         for level in Consistency::ALL {
             assert_eq!(Consistency::parse(&level.as_str().to_lowercase()), Some(level));

@@ -34,27 +34,27 @@ impl Env for SystemEnv {
 /// The machine's clock, set forward by an offset that tests control.
 #[derive(Debug, Default)]
 pub struct OffsetEnv {
-    ahead_ms: AtomicU64,
+    offset_ms: AtomicU64,
 }
 
 impl OffsetEnv {
     /// The clock cannot be set back: rows with later timestamps remain stored.
     pub fn advance_ms(&self, by_ms: u64) {
-        let later = |ahead: u64| Some(ahead.saturating_add(by_ms).min(AHEAD_MS_MAX));
-        let _ = self.ahead_ms.fetch_update(Ordering::Relaxed, Ordering::Relaxed, later); // the closure never fails
+        let later = |ahead: u64| Some(ahead.saturating_add(by_ms).min(OFFSET_MS_MAX));
+        let _ = self.offset_ms.fetch_update(Ordering::Relaxed, Ordering::Relaxed, later); // the closure never fails
     }
 
-    pub fn ahead_ms(&self) -> u64 {
-        self.ahead_ms.load(Ordering::Relaxed)
+    pub fn offset_ms(&self) -> u64 {
+        self.offset_ms.load(Ordering::Relaxed)
     }
 }
 
 /// Fifty years: seconds since 1970 then still fit the 32 bits in which they are stored.
-const AHEAD_MS_MAX: u64 = 50 * 365 * 24 * 3600 * 1000;
+const OFFSET_MS_MAX: u64 = 50 * 365 * 24 * 3600 * 1000;
 
 impl Env for OffsetEnv {
     fn now_ms(&self) -> u64 {
-        SystemEnv.now_ms().saturating_add(self.ahead_ms())
+        SystemEnv.now_ms().saturating_add(self.offset_ms())
     }
 
     fn wall_ms(&self) -> u64 {
@@ -70,12 +70,12 @@ impl Env for OffsetEnv {
 #[derive(Debug, Default)]
 pub struct ManualEnv {
     now_ms: AtomicU64,
-    state: AtomicU64,
+    rng_state: AtomicU64,
 }
 
 impl ManualEnv {
     pub fn at(now_ms: u64, seed: u64) -> Self {
-        ManualEnv { now_ms: AtomicU64::new(now_ms), state: AtomicU64::new(seed) }
+        ManualEnv { now_ms: AtomicU64::new(now_ms), rng_state: AtomicU64::new(seed) }
     }
 
     pub fn advance_ms(&self, by_ms: u64) {
@@ -91,7 +91,7 @@ impl Env for ManualEnv {
     fn random_u64(&self) -> u64 {
         // SplitMix64: one addition and a mix, the same sequence for the same seed.
         const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
-        let mut z = self.state.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
+        let mut z = self.rng_state.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         z ^ (z >> 31)

@@ -74,7 +74,7 @@ pub enum Kind {
     /// The caller's view of the container is stale: admit again, then retry. Never reported to clients.
     Outdated,
     /// The request is understood, but the feature is not supported.
-    Refused,
+    Unsupported,
     /// The store cannot accept work now.
     Unavailable,
     /// A bug or a fault of the server; the log has the details.
@@ -108,8 +108,11 @@ impl Error {
     }
 
     /// For a feature that is understood but not supported; the message names the feature.
-    pub fn refused(feature: impl fmt::Display) -> Self {
-        Error::new(Kind::Refused, format!("{feature}: not built in this version of Pleiad. See docs/compatibility.md."))
+    pub fn unsupported(feature: impl fmt::Display) -> Self {
+        Error::new(
+            Kind::Unsupported,
+            format!("{feature}: not built in this version of Pleiad. See docs/compatibility.md."),
+        )
     }
 
     pub fn unavailable(message: impl Into<String>) -> Self {

@@ -27,8 +27,8 @@ const PAIRWISE_NAMES_MAX: usize = 24;
 
 /// A lone surrogate is not a character, but JavaScript writes it; the service reads it as U+FFFD.
 pub fn parse(text: &[u8]) -> Result<Value> {
-    read(text).or_else(|error| match surrogates::mended(text) {
-        Some(mended) => read(&mended),
+    read(text).or_else(|error| match surrogates::replace_lone_surrogates(text) {
+        Some(repaired) => read(&repaired),
         None => Err(error),
     })
 }
@@ -123,10 +123,10 @@ impl<'de> Visitor<'de> for NestedValueSeed {
 
 /// Builds an object from properties in text order: a duplicate name keeps its first position and its last value.
 pub fn with_unique_names(properties: Vec<(String, Value)>) -> Object {
-    if names_repeat(&properties) { last_values(properties) } else { Object::from_unique(properties) }
+    if has_duplicate_names(&properties) { keep_last_values(properties) } else { Object::from_unique(properties) }
 }
 
-fn names_repeat(properties: &[(String, Value)]) -> bool {
+fn has_duplicate_names(properties: &[(String, Value)]) -> bool {
     if properties.len() <= PAIRWISE_NAMES_MAX {
         return (1..properties.len()).any(|at| properties[..at].iter().any(|(name, _)| *name == properties[at].0));
     }
@@ -134,17 +134,17 @@ fn names_repeat(properties: &[(String, Value)]) -> bool {
     !properties.iter().all(|(name, _)| seen.insert(name.as_str()))
 }
 
-fn last_values(properties: Vec<(String, Value)>) -> Object {
-    let mut places = HashMap::with_capacity(properties.len());
-    let mut kept: Vec<(String, Value)> = Vec::with_capacity(properties.len());
+fn keep_last_values(properties: Vec<(String, Value)>) -> Object {
+    let mut positions = HashMap::with_capacity(properties.len());
+    let mut unique: Vec<(String, Value)> = Vec::with_capacity(properties.len());
     for (name, value) in properties {
-        let place = *places.entry(name.clone()).or_insert(kept.len());
-        match kept.get_mut(place) {
+        let position = *positions.entry(name.clone()).or_insert(unique.len());
+        match unique.get_mut(position) {
             Some((_, old)) => *old = value,
-            None => kept.push((name, value)),
+            None => unique.push((name, value)),
         }
     }
-    Object::from_unique(kept)
+    Object::from_unique(unique)
 }
 
 pub fn to_string(value: &Value) -> String {
@@ -179,21 +179,21 @@ pub fn write_doubles(value: &Value, out: &mut Vec<u8>) {
 pub fn write_with(value: &Value, out: &mut Vec<u8>, number: &dyn Fn(Number, &mut Vec<u8>)) {
     match value {
         Value::Number(n) => number(*n, out),
-        Value::Array(items) => array(items, out, |item, out| write_with(item, out, number)),
-        Value::Object(members) => object(members, out, |value, out| write_with(value, out, number)),
+        Value::Array(items) => write_array_with(items, out, |item, out| write_with(item, out, number)),
+        Value::Object(members) => write_object_with(members, out, |value, out| write_with(value, out, number)),
         other => write(other, out),
     }
 }
 
 pub fn write_array(items: &[Value], out: &mut Vec<u8>) {
-    array(items, out, write);
+    write_array_with(items, out, write);
 }
 
 pub fn write_object(members: &Object, out: &mut Vec<u8>) {
-    object(members, out, write);
+    write_object_with(members, out, write);
 }
 
-fn array(items: &[Value], out: &mut Vec<u8>, write: impl Fn(&Value, &mut Vec<u8>)) {
+fn write_array_with(items: &[Value], out: &mut Vec<u8>, write: impl Fn(&Value, &mut Vec<u8>)) {
     out.push(b'[');
     for (at, item) in items.iter().enumerate() {
         if at > 0 {
@@ -204,7 +204,7 @@ fn array(items: &[Value], out: &mut Vec<u8>, write: impl Fn(&Value, &mut Vec<u8>
     out.push(b']');
 }
 
-fn object(members: &Object, out: &mut Vec<u8>, write: impl Fn(&Value, &mut Vec<u8>)) {
+fn write_object_with(members: &Object, out: &mut Vec<u8>, write: impl Fn(&Value, &mut Vec<u8>)) {
     out.push(b'{');
     for (at, (name, value)) in members.iter().enumerate() {
         if at > 0 {

@@ -203,9 +203,9 @@ pub fn initial_ranges(definition: &PartitionKeyDefinition, count: u32) -> Vec<Ep
         0 => EffectiveKey::MIN,
         at if at == count => EffectiveKey::MAX,
         at if definition.hashes_whole_values() => {
-            EffectiveKey::from_bytes(&share(v2::POSITIONS - 1, at, count).to_be_bytes())
+            EffectiveKey::from_bytes(&mul_div(v2::POSITIONS - 1, at, count).to_be_bytes())
         }
-        at => v1::position_of_hash(share(u128::from(u32::MAX), at, count) as u32),
+        at => v1::position_of_hash(mul_div(u128::from(u32::MAX), at, count) as u32),
     };
     (0..count).map(|at| EpkRange { min: bound(at), max: bound(at + 1) }).collect()
 }
@@ -219,13 +219,13 @@ pub fn initial_ranges(definition: &PartitionKeyDefinition, count: u32) -> Vec<Ep
 pub fn midpoint(definition: &PartitionKeyDefinition, range: &EpkRange) -> Option<EffectiveKey> {
     let inside = |key: &EffectiveKey| range.min < *key && *key < range.max;
     if definition.hashes_whole_values() {
-        return v2::between(range, definition.paths.len()).into_iter().find(inside);
+        return v2::midpoint_candidates(range, definition.paths.len()).into_iter().find(inside);
     }
-    Some(v1::between(range)).filter(inside)
+    Some(v1::midpoint(range)).filter(inside)
 }
 
 /// `whole · part / parts`, rounded down, also where the product would need more than 128 bits.
-fn share(whole: u128, part: u32, parts: u32) -> u128 {
+fn mul_div(whole: u128, part: u32, parts: u32) -> u128 {
     let (part, parts) = (u128::from(part), u128::from(parts));
     whole / parts * part + whole % parts * part / parts
 }

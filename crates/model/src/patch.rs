@@ -19,7 +19,7 @@ use pointer::{Pointer, PointerParent};
 
 pub const PATCH_OPERATIONS_MAX: usize = 10;
 
-const MORE: &str = "Learn more: https://aka.ms/cosmosPatchDocs";
+const LEARN_MORE: &str = "Learn more: https://aka.ms/cosmosPatchDocs";
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Patch {
@@ -54,7 +54,8 @@ impl Patch {
             Some(_) => return Err(Error::invalid("The patch request is invalid: its condition is not a string.")),
         };
         check_count(operations.len())?;
-        let operations = (1..).zip(operations).map(|(n, operation)| numbered(n, PatchOperation::parse(operation)));
+        let operations =
+            (1..).zip(operations).map(|(n, operation)| with_operation_number(n, PatchOperation::parse(operation)));
         Ok(Patch { condition, operations: operations.collect::<Result<_>>()? })
     }
 
@@ -69,19 +70,19 @@ impl Patch {
     }
 
     /// Rejects operations on a partition key property, which is immutable.
-    pub fn check_key(&self, key: &PropertyPath) -> Result<()> {
+    pub fn check_partition_key(&self, key: &PropertyPath) -> Result<()> {
         let touches = |pointer: &&Pointer| pointer.names() == key.segments();
         match self.operations.iter().flat_map(PatchOperation::pointers).find(touches) {
             None => Ok(()),
-            Some(pointer) => {
-                Err(Error::invalid(format!("The partition key of an item cannot be patched: '{pointer}'. {MORE}")))
-            }
+            Some(pointer) => Err(Error::invalid(format!(
+                "The partition key of an item cannot be patched: '{pointer}'. {LEARN_MORE}"
+            ))),
         }
     }
 
     /// Changes the item. After an error the item is partly changed and must be discarded.
     pub fn apply(&self, item: &mut Value) -> Result<()> {
-        (1..).zip(&self.operations).try_for_each(|(n, operation)| numbered(n, operation.apply(item)))
+        (1..).zip(&self.operations).try_for_each(|(n, operation)| with_operation_number(n, operation.apply(item)))
     }
 }
 
@@ -89,14 +90,14 @@ fn check_count(operations: usize) -> Result<()> {
     match operations {
         0 => Err(Error::invalid("The patch request has no operations.")),
         1..=PATCH_OPERATIONS_MAX => Ok(()),
-        _ => {
-            Err(Error::invalid(format!("The number of patch operations can't exceed '{PATCH_OPERATIONS_MAX}'. {MORE}")))
-        }
+        _ => Err(Error::invalid(format!(
+            "The number of patch operations can't exceed '{PATCH_OPERATIONS_MAX}'. {LEARN_MORE}"
+        ))),
     }
 }
 
 /// Adds the operation's number to the message, in the service's words.
-fn numbered<T>(n: usize, result: Result<T>) -> Result<T> {
+fn with_operation_number<T>(n: usize, result: Result<T>) -> Result<T> {
     result.map_err(|error| Error { message: format!("For Operation({n}): {}", error.message), ..error })
 }
 
@@ -111,8 +112,8 @@ impl PatchOperation {
             "replace" => PatchOperation::Replace(path, value()?),
             "remove" => PatchOperation::Remove(path),
             "incr" => PatchOperation::Increment(path, value()?.as_number().ok_or_else(not_a_number)?),
-            "move" => moved(pointer_at(operation, "from")?, path)?,
-            _ => return Err(Error::invalid(format!("'{op}' is not a patch operation. {MORE}"))),
+            "move" => move_operation(pointer_at(operation, "from")?, path)?,
+            _ => return Err(Error::invalid(format!("'{op}' is not a patch operation. {LEARN_MORE}"))),
         })
     }
 
@@ -128,22 +129,22 @@ impl PatchOperation {
     fn apply(&self, item: &mut Value) -> Result<()> {
         match self {
             PatchOperation::Add(at, value) => {
-                add(at, at.container(item).ok_or_else(|| at.no_parent("Add"))?, value.clone())
+                add(at, at.parent(item).ok_or_else(|| at.parent_not_found("Add"))?, value.clone())
             }
             PatchOperation::Set(at, value) => {
-                set(at, at.container(item).ok_or_else(|| at.no_parent("Set"))?, value.clone())
+                set(at, at.parent(item).ok_or_else(|| at.parent_not_found("Set"))?, value.clone())
             }
             PatchOperation::Replace(at, value) => {
                 check_depth(at, value)?;
-                *at.find(item).ok_or_else(|| not_there("Replace", at))? = value.clone();
+                *at.find(item).ok_or_else(|| path_not_found("Replace", at))? = value.clone();
                 Ok(())
             }
-            PatchOperation::Remove(at) => at.take(item).map(drop).ok_or_else(|| not_there("Remove", at)),
+            PatchOperation::Remove(at) => at.remove(item).map(drop).ok_or_else(|| path_not_found("Remove", at)),
             PatchOperation::Increment(at, by) => increment(at, item, *by),
             PatchOperation::Move { from, to } => {
-                let value = from.take(item).ok_or_else(|| not_there("Move", from))?;
-                to.make_parent(item);
-                add(to, to.container(item).ok_or_else(|| to.no_parent("Move"))?, value)
+                let value = from.remove(item).ok_or_else(|| path_not_found("Move", from))?;
+                to.create_parent(item);
+                add(to, to.parent(item).ok_or_else(|| to.parent_not_found("Move"))?, value)
             }
         }
     }
@@ -154,51 +155,53 @@ fn pointer_at(operation: &Value, name: &str) -> Result<Pointer> {
     let pointer = Pointer::parse(text)?;
     match pointer.names() {
         [first, ..] if first == "id" || SYSTEM_PROPERTIES.contains(&first.as_str()) => {
-            Err(Error::invalid(format!("The system property '{text}' cannot be patched. {MORE}")))
+            Err(Error::invalid(format!("The system property '{text}' cannot be patched. {LEARN_MORE}")))
         }
         _ => Ok(pointer),
     }
 }
 
-fn moved(from: Pointer, to: Pointer) -> Result<PatchOperation> {
+fn move_operation(from: Pointer, to: Pointer) -> Result<PatchOperation> {
     if to.names().starts_with(from.names()) && to.names() != from.names() {
-        return Err(Error::invalid(format!("'{to}' lies inside of '{from}', which it would be moved from. {MORE}")));
+        return Err(Error::invalid(format!(
+            "'{to}' lies inside of '{from}', which it would be moved from. {LEARN_MORE}"
+        )));
     }
     Ok(PatchOperation::Move { from, to })
 }
 
 /// Inserts into an array; in an object it replaces an existing value.
-fn add(at: &Pointer, container: PointerParent<'_>, value: Value) -> Result<()> {
+fn add(at: &Pointer, parent: PointerParent<'_>, value: Value) -> Result<()> {
     check_depth(at, &value)?;
-    match container {
+    match parent {
         PointerParent::Object(object, name) => object.set(name, value),
         PointerParent::Array(items, index) if index <= items.len() => items.insert(index, value),
-        PointerParent::Array(..) => return Err(beyond(at)),
+        PointerParent::Array(..) => return Err(index_out_of_range(at)),
     }
     Ok(())
 }
 
 /// As `add`, but replaces an existing array element.
-fn set(at: &Pointer, container: PointerParent<'_>, value: Value) -> Result<()> {
-    match container {
+fn set(at: &Pointer, parent: PointerParent<'_>, value: Value) -> Result<()> {
+    match parent {
         PointerParent::Array(items, index) if index < items.len() => {
             check_depth(at, &value)?;
             items[index] = value;
             Ok(())
         }
-        container => add(at, container, value),
+        parent => add(at, parent, value),
     }
 }
 
 fn increment(at: &Pointer, item: &mut Value, by: Number) -> Result<()> {
     let Some(value) = at.find(item) else {
-        let container = at.container(item).ok_or_else(|| at.no_parent("Increment"))?;
-        return match container {
+        let parent = at.parent(item).ok_or_else(|| at.parent_not_found("Increment"))?;
+        return match parent {
             PointerParent::Object(object, name) => {
                 object.set(name, by);
                 Ok(())
             }
-            PointerParent::Array(..) => Err(beyond(at)),
+            PointerParent::Array(..) => Err(index_out_of_range(at)),
         };
     };
     let number = value.as_number().ok_or_else(not_a_number)?;
@@ -245,19 +248,21 @@ fn depth(value: &Value) -> usize {
 }
 
 fn missing(op: &str, name: &str) -> Error {
-    Error::invalid(format!("The {op} operation needs '{name}'. {MORE}"))
+    Error::invalid(format!("The {op} operation needs '{name}'. {LEARN_MORE}"))
 }
 
 fn not_a_number() -> Error {
-    Error::invalid(format!("Increment Operation can only be performed on numbers. {MORE}"))
+    Error::invalid(format!("Increment Operation can only be performed on numbers. {LEARN_MORE}"))
 }
 
-fn not_there(op: &str, at: &Pointer) -> Error {
-    Error::invalid(format!("{op} Operation can only be performed on an existing node, no path found: '{at}'. {MORE}"))
+fn path_not_found(op: &str, at: &Pointer) -> Error {
+    Error::invalid(format!(
+        "{op} Operation can only be performed on an existing node, no path found: '{at}'. {LEARN_MORE}"
+    ))
 }
 
-fn beyond(at: &Pointer) -> Error {
-    Error::invalid(format!("The array index is beyond the end of the array: '{at}'. {MORE}"))
+fn index_out_of_range(at: &Pointer) -> Error {
+    Error::invalid(format!("The array index is beyond the end of the array: '{at}'. {LEARN_MORE}"))
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ fn hex(digit: u8) -> Option<u8> {
 }
 
 /// The name in a segment that the client may not have escaped: text that is not percent-encoded UTF-8 is unchanged.
-pub fn name(segment: &str) -> Cow<'_, str> {
+pub fn decode_lenient(segment: &str) -> Cow<'_, str> {
     if !segment.contains('%') {
         return segment.into();
     }

@@ -43,7 +43,7 @@ pub use global_index::{GlobalIndex, IndexedBy};
 pub use index_path::{End, IndexPath, PathStep};
 pub use indexing::{EXCLUDED_PATHS_MAX, INCLUDED_PATHS_MAX, IndexingMode, IndexingPolicy};
 pub use key::{HASH_PATHS_MAX, MULTI_HASH_PATHS_MAX};
-pub use matcher::{IndexMatcher, PolicyNode, is_made_when_read};
+pub use matcher::{IndexMatcher, PolicyNode, is_generated_on_read};
 pub use spatial::{BoundingBox, Geospatial, SpatialIndex, SpatialType};
 pub use unique_key::{UNIQUE_KEYS_MAX, UNIQUE_PATHS_MAX, UniqueKey};
 pub use vector::{DistanceFunction, Quantizer, VectorDataType, VectorEmbedding, VectorIndex, VectorIndexType};

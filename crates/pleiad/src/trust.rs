@@ -112,7 +112,7 @@ fn runtimes(ca: &str) -> String {
 /// Runs the commands for this system.
 pub fn install(ca: &Path) -> Result<()> {
     let platform = Platform::detect(Path::new("/")).ok_or_else(|| {
-        Error::refused(
+        Error::unsupported(
             "`pleiad trust --install` on this operating system (run `pleiad trust` for what can be done by hand)",
         )
     })?;

@@ -105,7 +105,7 @@ impl EntryPoint {
 
 impl ScriptCall {
     /// A property of the call that the realm requests by name when a script needs it.
-    pub(crate) fn fact(&self, name: &str) -> Option<&str> {
+    pub(crate) fn property(&self, name: &str) -> Option<&str> {
         match name {
             "selfLink" => Some(&self.collection.self_link),
             "altLink" => Some(&self.collection.alt_link),

@@ -26,12 +26,12 @@ pub enum OperationError {
 }
 
 /// An operation id, 0 for "not accepted", or the negative number of an error.
-pub fn ask(desk: &HostState, order: &Object<'_>) -> rquickjs::Result<i32> {
-    let order = RawOperation::read(order)?;
-    let Some(call) = desk.call() else { return Ok(0) };
-    Ok(match order.action(&call.collection, desk.limits.body_bytes_max) {
-        Ok(action) => desk.take(action).map_or(0, |ticket| i32::try_from(ticket.0).unwrap_or(0)),
-        Err(refusal) => refusal as i32,
+pub fn decode_and_enqueue(host_state: &HostState, object: &Object<'_>) -> rquickjs::Result<i32> {
+    let operation = RawOperation::read(object)?;
+    let Some(call) = host_state.call() else { return Ok(0) };
+    Ok(match operation.action(&call.collection, host_state.limits.body_bytes_max) {
+        Ok(action) => host_state.enqueue(action).map_or(0, |id| i32::try_from(id.0).unwrap_or(0)),
+        Err(error) => error as i32,
     })
 }
 
@@ -50,18 +50,18 @@ struct RawOperation {
 }
 
 impl RawOperation {
-    fn read(order: &Object<'_>) -> rquickjs::Result<RawOperation> {
-        let link: rquickjs::Value = order.get("link")?;
+    fn read(object: &Object<'_>) -> rquickjs::Result<RawOperation> {
+        let link: rquickjs::Value = object.get("link")?;
         Ok(RawOperation {
-            kind: order.get("kind")?,
+            kind: object.get("kind")?,
             link: link.as_string().map(|text| text.to_string()).transpose()?,
-            body: order.get("body")?,
-            etag: order.get("etag")?,
-            if_none_match: order.get("ifNoneMatch")?,
-            index_action: order.get("indexAction")?,
-            continuation: order.get("continuation")?,
-            page_size: order.get("pageSize")?,
-            may_scan: order.get("enableScan")?,
+            body: object.get("body")?,
+            etag: object.get("etag")?,
+            if_none_match: object.get("ifNoneMatch")?,
+            index_action: object.get("indexAction")?,
+            continuation: object.get("continuation")?,
+            page_size: object.get("pageSize")?,
+            may_scan: object.get("enableScan")?,
         })
     }
 
@@ -70,7 +70,7 @@ impl RawOperation {
             return Err(OperationError::TooLarge);
         }
         let link = self.link.take().ok_or(OperationError::InvalidLink)?;
-        let parts = parts(&link, collection)?;
+        let parts = segments_after_collection(&link, collection)?;
         match (self.kind.as_str(), parts.as_slice()) {
             ("create", []) => Ok(Action::Create { indexing: self.indexing()?, body: self.body()? }),
             ("upsert", []) => {
@@ -78,12 +78,12 @@ impl RawOperation {
             }
             ("query", []) => Ok(Action::Query { query: self.query()?, page: self.page()? }),
             ("readFeed", []) => Ok(Action::ReadFeed { page: self.page()? }),
-            (_, ["docs", name]) if !name.is_empty() => self.on_document(document(&link, name, collection)),
+            (_, ["docs", name]) if !name.is_empty() => self.document_action(document_link(&link, name, collection)),
             _ => Err(OperationError::InvalidLink),
         }
     }
 
-    fn on_document(mut self, link: DocumentLink) -> Result<Action, OperationError> {
+    fn document_action(mut self, link: DocumentLink) -> Result<Action, OperationError> {
         match self.kind.as_str() {
             "read" => Ok(Action::Read { link, if_none_match: self.if_none_match }),
             "delete" => Ok(Action::Delete { link, etag: self.etag }),
@@ -139,22 +139,22 @@ fn parameters(list: &[Value]) -> Option<Vec<(String, Value)>> {
 }
 
 /// The segments after the collection in a link: none, or `docs` and a name.
-fn parts<'a>(link: &'a str, collection: &Collection) -> Result<Vec<&'a str>, OperationError> {
+fn segments_after_collection<'a>(link: &'a str, collection: &Collection) -> Result<Vec<&'a str>, OperationError> {
     let all: Vec<&str> = link.trim_matches('/').split('/').collect();
     let is_collection = matches!(all.as_slice(), [dbs, _, colls, _, ..]
         if dbs.eq_ignore_ascii_case("dbs") && colls.eq_ignore_ascii_case("colls"));
     let rest = all.get(4..).filter(|_| is_collection).ok_or(OperationError::InvalidLink)?;
-    let is_ours = [&collection.self_link, &collection.alt_link].iter().any(|ours| begins_with(&all, ours));
-    if is_ours { Ok(rest.to_vec()) } else { Err(OperationError::LinkOutside) }
+    let is_inside = [&collection.self_link, &collection.alt_link].iter().any(|ours| is_in_collection(&all, ours));
+    if is_inside { Ok(rest.to_vec()) } else { Err(OperationError::LinkOutside) }
 }
 
-fn begins_with(all: &[&str], ours: &str) -> bool {
-    let ours: Vec<&str> = ours.trim_matches('/').split('/').collect();
+fn is_in_collection(all: &[&str], collection_link: &str) -> bool {
+    let ours: Vec<&str> = collection_link.trim_matches('/').split('/').collect();
     ours.len() == 4 && all.get(1) == ours.get(1) && all.get(3) == ours.get(3)
 }
 
-fn document(link: &str, name: &str, collection: &Collection) -> DocumentLink {
+fn document_link(link: &str, name: &str, collection: &Collection) -> DocumentLink {
     let all: Vec<&str> = link.trim_matches('/').split('/').collect();
-    let by_rid = begins_with(&all, &collection.self_link);
+    let by_rid = is_in_collection(&all, &collection.self_link);
     if by_rid { DocumentLink::Rid(name.to_owned()) } else { DocumentLink::Id(name.to_owned()) }
 }

@@ -20,14 +20,14 @@ const STACK_BYTES_MAX: usize = 8 * 1024;
 const EVALUATED: [&str; 2] = ["<input>", "<evalScript>"];
 
 /// The exception that is pending in the realm, or the error that prevented execution.
-pub fn caught(ctx: &Ctx<'_>, desk: &HostState, program: &Program, error: &Error) -> ScriptError {
+pub fn script_error(ctx: &Ctx<'_>, host_state: &HostState, program: &Program, error: &Error) -> ScriptError {
     let thrown = ctx.catch();
     let described = describe(ctx, program, &thrown, error);
-    if desk.was_interrupted() {
-        return ScriptError::timed_out(desk.limits.hard_ms);
+    if host_state.was_interrupted() {
+        return ScriptError::timed_out(host_state.limits.hard_ms);
     }
     if is_out_of_memory(&described, &thrown, error) {
-        return ScriptError::out_of_memory(desk.limits.memory_bytes_max);
+        return ScriptError::out_of_memory(host_state.limits.memory_bytes_max);
     }
     described
 }
@@ -42,20 +42,20 @@ fn is_out_of_memory(described: &ScriptError, thrown: &Value<'_>, error: &Error) 
 
 fn describe<'js>(ctx: &Ctx<'js>, program: &Program, thrown: &Value<'js>, error: &Error) -> ScriptError {
     if !error.is_exception() {
-        return ScriptError::new(Cause::Thrown, shortened(error.to_string(), MESSAGE_BYTES_MAX));
+        return ScriptError::new(Cause::Thrown, truncated(error.to_string(), MESSAGE_BYTES_MAX));
     }
-    let mut made = ScriptError::new(Cause::Thrown, shortened(text(ctx, thrown), MESSAGE_BYTES_MAX));
-    let Some(object) = thrown.as_object() else { return made };
-    made.number = number(ctx, object);
+    let mut described = ScriptError::new(Cause::Thrown, truncated(text(ctx, thrown), MESSAGE_BYTES_MAX));
+    let Some(object) = thrown.as_object() else { return described };
+    described.number = number(ctx, object);
     let frames = property(ctx, object, "stack").and_then(|stack| string(&stack)).unwrap_or_default();
-    (made.line, made.column) = frames.lines().find_map(place).unzip();
-    made.stack = shortened(for_authors(&frames, program.name()), STACK_BYTES_MAX);
-    made
+    (described.line, described.column) = frames.lines().find_map(frame_position).unzip();
+    described.stack = truncated(author_frames(&frames, program.name()), STACK_BYTES_MAX);
+    described
 }
 
 /// `Error: message` for an error, the JSON of any other object, the text of any other value.
 fn text<'js>(ctx: &Ctx<'js>, thrown: &Value<'js>) -> String {
-    let Some(object) = thrown.as_object() else { return plain(ctx, thrown) };
+    let Some(object) = thrown.as_object() else { return plain_text(ctx, thrown) };
     let part = |name: &str| property(ctx, object, name).and_then(|value| string(&value));
     match (part("name"), part("message")) {
         (Some(name), Some(message)) if message.is_empty() => name,
@@ -65,7 +65,7 @@ fn text<'js>(ctx: &Ctx<'js>, thrown: &Value<'js>) -> String {
     }
 }
 
-fn plain<'js>(ctx: &Ctx<'js>, thrown: &Value<'js>) -> String {
+fn plain_text<'js>(ctx: &Ctx<'js>, thrown: &Value<'js>) -> String {
     let spelled = string(thrown).or_else(|| json(ctx, thrown));
     spelled.unwrap_or_else(|| thrown.type_name().to_owned())
 }
@@ -90,7 +90,7 @@ fn number<'js>(ctx: &Ctx<'js>, object: &Object<'js>) -> Option<u16> {
 }
 
 /// Line and column of a frame in the script: `    at main (<input>:3:14)`.
-fn place(frame: &str) -> Option<(u32, u32)> {
+fn frame_position(frame: &str) -> Option<(u32, u32)> {
     let at = EVALUATED.iter().find_map(|name| Some(frame.find(name)? + name.len() + 1))?;
     let (line, column) = frame.get(at..)?.trim_end_matches(')').split_once(':')?;
     let (line, column) = (line.parse::<u32>().ok()?, column.parse::<u32>().ok()?);
@@ -99,19 +99,20 @@ fn place(frame: &str) -> Option<(u32, u32)> {
 }
 
 /// The script's own frames, with its name instead of the file name.
-fn for_authors(frames: &str, name: &str) -> String {
-    let is_theirs = |frame: &&str| !frame.contains("(native)") && !OWN_FILES.iter().any(|own| frame.contains(own));
-    let named = |frame: &str| match place(frame) {
+fn author_frames(frames: &str, name: &str) -> String {
+    let is_script_frame =
+        |frame: &&str| !frame.contains("(native)") && !OWN_FILES.iter().any(|own| frame.contains(own));
+    let named = |frame: &str| match frame_position(frame) {
         Some((line, column)) => {
             let function = frame.split_once('(').map_or("", |(before, _)| before.trim().trim_start_matches("at "));
             format!("   at {function} ({name}:{line}:{column})")
         }
         None => frame.to_owned(),
     };
-    frames.lines().filter(is_theirs).map(named).collect::<Vec<_>>().join("\n")
+    frames.lines().filter(is_script_frame).map(named).collect::<Vec<_>>().join("\n")
 }
 
-fn shortened(mut text: String, bytes_max: usize) -> String {
+fn truncated(mut text: String, bytes_max: usize) -> String {
     if text.len() > bytes_max {
         let end = (0..=bytes_max).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
         text.truncate(end);

@@ -29,13 +29,13 @@ const NODES_MAX: usize = 256;
 /// Translates the longest prefix of the stages that is one query; returns its SQL and the number of stages.
 ///
 /// A stage is its verb, its first function or property name, and its second function.
-pub fn prefix(stages: &[Vec<Option<String>>]) -> Vec<String> {
-    let (mut plan, mut taken) = (FluentQuery::new(), 0);
-    while let Some(longer) = stages.get(taken).and_then(|stage| plan.with(stage)) {
-        plan = longer;
+pub fn translate_prefix(stages: &[Vec<Option<String>>]) -> Vec<String> {
+    let (mut query, mut taken) = (FluentQuery::new(), 0);
+    while let Some(longer) = stages.get(taken).and_then(|stage| query.with_stage(stage)) {
+        query = longer;
         taken += 1;
     }
-    vec![plan.to_string(), taken.to_string()]
+    vec![query.to_string(), taken.to_string()]
 }
 
 /// A query under construction.
@@ -54,15 +54,15 @@ impl FluentQuery {
     }
 
     /// This query with one more stage; None if the stage has no SQL, or the query would be too large.
-    fn with(&self, stage: &[Option<String>]) -> Option<FluentQuery> {
+    fn with_stage(&self, stage: &[Option<String>]) -> Option<FluentQuery> {
         let mut longer = self.clone();
         longer.extend(stage)?;
-        (longer.nodes() <= NODES_MAX).then_some(longer)
+        (longer.node_count() <= NODES_MAX).then_some(longer)
     }
 
-    fn nodes(&self) -> usize {
+    fn node_count(&self) -> usize {
         let joins = self.joins.iter().map(|(_, inner)| inner);
-        joins.chain(&self.filters).chain([&self.row]).map(Sql::nodes).sum()
+        joins.chain(&self.filters).chain([&self.row]).map(Sql::node_count).sum()
     }
 
     fn extend(&mut self, stage: &[Option<String>]) -> Option<()> {
@@ -99,7 +99,7 @@ impl FluentQuery {
     fn sort(&mut self, text: &str, direction: &'static str) -> Option<()> {
         let lambda = Lambda::parse(text)?;
         let key = projection(&lambda.body, &self.scope(&lambda)?)?;
-        let is_possible = self.order.is_none() && self.joins.is_empty() && key.is_below_root();
+        let is_possible = self.order.is_none() && self.joins.is_empty() && key.is_property_path();
         is_possible.then(|| self.order = Some((key, direction)))
     }
 
@@ -107,14 +107,14 @@ impl FluentQuery {
     fn unwind(&mut self, selector: &str, result: Option<&str>) -> Option<()> {
         let lambda = Lambda::parse(selector)?;
         let inner = projection(&lambda.body, &self.scope(&lambda)?)?;
-        if self.order.is_some() || !inner.is_below_root() {
+        if self.order.is_some() || !inner.is_property_path() {
             return None;
         }
         let alias = format!("x{}", self.joins.len());
         let item = Sql::root(&alias);
         self.row = match result {
             None => item,
-            Some(text) => joined(text, self.row.clone(), item)?,
+            Some(text) => join_projection(text, self.row.clone(), item)?,
         };
         self.joins.push((alias, inner));
         Some(())
@@ -125,7 +125,7 @@ impl FluentQuery {
     }
 }
 
-fn joined(text: &str, row: Sql, item: Sql) -> Option<Sql> {
+fn join_projection(text: &str, row: Sql, item: Sql) -> Option<Sql> {
     let lambda = Lambda::parse(text)?;
     projection(&lambda.body, &LambdaScope::of(&lambda.parameters, [row, item])?)
 }

@@ -15,7 +15,7 @@ pub fn number(kind: Kind) -> u16 {
         | Kind::KeyMismatch
         | Kind::CrossPartition
         | Kind::ContainerChanged
-        | Kind::Refused => 400,
+        | Kind::Unsupported => 400,
         Kind::Forbidden | Kind::QuotaExceeded | Kind::KeyFull => 403,
         Kind::NotFound | Kind::OwnerNotFound | Kind::SessionNotAvailable => 404,
         Kind::Conflict => 409,

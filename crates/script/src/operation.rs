@@ -11,7 +11,7 @@ pub struct OperationId(pub u32);
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScriptOperation {
-    pub ticket: OperationId,
+    pub id: OperationId,
     pub action: Action,
 }
 
@@ -59,8 +59,8 @@ pub struct PageOptions {
 
 #[derive(Clone, Debug)]
 pub struct OperationReply {
-    pub ticket: OperationId,
-    pub reply: OperationResult,
+    pub id: OperationId,
+    pub result: OperationResult,
 }
 
 #[derive(Clone, Debug)]

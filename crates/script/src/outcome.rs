@@ -8,7 +8,7 @@ use crate::operation::ScriptOperation;
 #[derive(Debug)]
 pub enum ScriptStep {
     /// Execute these and step again with the replies. Empty while replies to earlier operations are missing.
-    Ask(Vec<ScriptOperation>),
+    Execute(Vec<ScriptOperation>),
     Done(ScriptOutcome),
 }
 
@@ -21,7 +21,7 @@ pub struct ScriptOutcome {
     /// The output of `console.log`; also returned if the script fails.
     pub log: String,
     pub error: Option<ScriptError>,
-    pub work: ScriptUsage,
+    pub usage: ScriptUsage,
 }
 
 /// The basis of the request charge.

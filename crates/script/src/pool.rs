@@ -33,10 +33,10 @@ use crate::session::Session;
 mod tests;
 
 /// How long a caller waits for a thread after the hard limit.
-const GRACE: Duration = Duration::from_millis(250);
+const GRACE_PERIOD: Duration = Duration::from_millis(250);
 
 /// In addition to the script's stack: for Rust frames, and for what QuickJS uses before it checks the limit.
-const STACK_BYTES_MORE: usize = 1024 * 1024;
+const EXTRA_STACK_BYTES: usize = 1024 * 1024;
 
 /// Cheap to clone; all clones share the threads.
 #[derive(Clone)]
@@ -58,14 +58,14 @@ struct PoolState {
     /// Running or idle.
     live: usize,
     /// Abandoned, and not yet returned.
-    stuck: usize,
+    abandoned: usize,
 }
 
 /// The caller's end of a thread.
 struct ScriptWorker {
-    orders: Sender<WorkerCommand>,
+    commands: Sender<WorkerCommand>,
     steps: Receiver<ScriptStep>,
-    is_given_up: Arc<AtomicBool>,
+    is_abandoned: Arc<AtomicBool>,
 }
 
 enum WorkerCommand {
@@ -78,7 +78,7 @@ enum WorkerCommand {
 pub struct PooledCall {
     shared: Arc<PoolShared>,
     worker: Option<ScriptWorker>,
-    is_over: bool,
+    is_done: bool,
 }
 
 impl ScriptPool {
@@ -94,14 +94,14 @@ impl ScriptPool {
         call: ScriptCall,
         mut host: impl FnMut(Vec<ScriptOperation>) -> Vec<OperationReply>,
     ) -> ScriptOutcome {
-        let mut running = match self.start(program, call) {
+        let mut pooled_call = match self.start(program, call) {
             Ok(running) => running,
-            Err(error) => return failed(error),
+            Err(error) => return failed_outcome(error),
         };
-        let mut answers = Vec::new();
+        let mut replies = Vec::new();
         loop {
-            match running.step(answers) {
-                ScriptStep::Ask(operations) => answers = host(operations),
+            match pooled_call.step(replies) {
+                ScriptStep::Execute(operations) => replies = host(operations),
                 ScriptStep::Done(outcome) => return outcome,
             }
         }
@@ -109,45 +109,45 @@ impl ScriptPool {
 
     /// Acquires a thread, waiting at most as long as a script may run.
     pub fn start(&self, program: &Program, call: ScriptCall) -> Result<PooledCall, ScriptError> {
-        let worker = self.shared.worker()?;
+        let worker = self.shared.acquire_worker()?;
         // If the worker has ended, the first step reports it.
-        let _ = worker.orders.send(WorkerCommand::Start(program.clone(), Box::new(call)));
-        Ok(PooledCall { shared: Arc::clone(&self.shared), worker: Some(worker), is_over: false })
+        let _ = worker.commands.send(WorkerCommand::Start(program.clone(), Box::new(call)));
+        Ok(PooledCall { shared: Arc::clone(&self.shared), worker: Some(worker), is_done: false })
     }
 }
 
 impl PooledCall {
     /// As [`Session::step`], but returns even if the script's thread does not.
-    pub fn step(&mut self, answers: Vec<OperationReply>) -> ScriptStep {
-        let limit = Duration::from_millis(self.shared.limits.hard_ms) + GRACE;
-        let Some(worker) = &self.worker else { return ScriptStep::Done(failed(gone())) };
-        let _ = worker.orders.send(WorkerCommand::Step(answers));
+    pub fn step(&mut self, replies: Vec<OperationReply>) -> ScriptStep {
+        let limit = Duration::from_millis(self.shared.limits.hard_ms) + GRACE_PERIOD;
+        let Some(worker) = &self.worker else { return ScriptStep::Done(failed_outcome(thread_ended())) };
+        let _ = worker.commands.send(WorkerCommand::Step(replies));
         match worker.steps.recv_timeout(limit) {
             Ok(step) => {
-                self.is_over = matches!(step, ScriptStep::Done(_));
+                self.is_done = matches!(step, ScriptStep::Done(_));
                 step
             }
             Err(RecvTimeoutError::Timeout) => {
-                self.give_up();
-                ScriptStep::Done(failed(ScriptError::timed_out(self.shared.limits.hard_ms)))
+                self.abandon();
+                ScriptStep::Done(failed_outcome(ScriptError::timed_out(self.shared.limits.hard_ms)))
             }
-            Err(RecvTimeoutError::Disconnected) => ScriptStep::Done(failed(gone())),
+            Err(RecvTimeoutError::Disconnected) => ScriptStep::Done(failed_outcome(thread_ended())),
         }
     }
 
     /// As [`Session::stop_accepting`], from the next step on.
     pub fn stop_accepting(&mut self) {
         if let Some(worker) = &self.worker {
-            let _ = worker.orders.send(WorkerCommand::StopAccepting);
+            let _ = worker.commands.send(WorkerCommand::StopAccepting);
         }
     }
 
-    fn give_up(&mut self) {
+    fn abandon(&mut self) {
         let Some(worker) = self.worker.take() else { return };
         let mut state = self.shared.lock();
-        worker.is_given_up.store(true, Ordering::Relaxed);
+        worker.is_abandoned.store(true, Ordering::Relaxed);
         state.live -= 1;
-        state.stuck += 1;
+        state.abandoned += 1;
         drop(state);
         self.shared.freed.notify_one();
     }
@@ -158,7 +158,7 @@ impl Drop for PooledCall {
     fn drop(&mut self) {
         let Some(worker) = self.worker.take() else { return };
         let mut state = self.shared.lock();
-        if self.is_over {
+        if self.is_done {
             state.idle.push(worker);
         } else {
             state.live -= 1;
@@ -173,50 +173,50 @@ impl PoolShared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn worker(self: &Arc<Self>) -> Result<ScriptWorker, ScriptError> {
+    fn acquire_worker(self: &Arc<Self>) -> Result<ScriptWorker, ScriptError> {
         let wait = Duration::from_millis(self.limits.hard_ms);
         let state = self.lock();
-        let is_full = |state: &mut PoolState| state.idle.is_empty() && !self.has_room(state);
+        let is_full = |state: &mut PoolState| state.idle.is_empty() && !self.may_spawn(state);
         let waited = self.freed.wait_timeout_while(state, wait, is_full);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         if let Some(worker) = state.idle.pop() {
             return Ok(worker);
         }
-        if !self.has_room(&state) {
-            return Err(busy());
+        if !self.may_spawn(&state) {
+            return Err(all_busy());
         }
         state.live += 1;
         drop(state);
         self.spawn().inspect_err(|_| self.lock().live -= 1)
     }
 
-    fn has_room(&self, state: &PoolState) -> bool {
-        state.live < self.threads_max && state.live + state.stuck < 2 * self.threads_max
+    fn may_spawn(&self, state: &PoolState) -> bool {
+        state.live < self.threads_max && state.live + state.abandoned < 2 * self.threads_max
     }
 
     fn spawn(self: &Arc<Self>) -> Result<ScriptWorker, ScriptError> {
-        let ((orders, inbox), (outbox, steps)) = (channel(), channel());
-        let is_given_up = Arc::new(AtomicBool::new(false));
+        let ((commands, inbox), (outbox, steps)) = (channel(), channel());
+        let is_abandoned = Arc::new(AtomicBool::new(false));
         let runtime = (self.limits.clone(), Arc::clone(&self.env));
         // Weak: idle threads must not keep their own pool alive.
-        let (home, flag) = (Arc::downgrade(self), Arc::clone(&is_given_up));
-        let stack_bytes = self.limits.stack_bytes_max + STACK_BYTES_MORE;
-        let built = thread::Builder::new().name("script".to_owned()).stack_size(stack_bytes);
-        let life = move || {
-            work(ScriptRuntime::new(runtime.0, runtime.1), &inbox, &outbox);
-            if let Some(home) = home.upgrade() {
-                home.ended(&flag);
+        let (pool, abandoned_flag) = (Arc::downgrade(self), Arc::clone(&is_abandoned));
+        let stack_bytes = self.limits.stack_bytes_max + EXTRA_STACK_BYTES;
+        let builder = thread::Builder::new().name("script".to_owned()).stack_size(stack_bytes);
+        let thread_main = move || {
+            worker_loop(ScriptRuntime::new(runtime.0, runtime.1), &inbox, &outbox);
+            if let Some(pool) = pool.upgrade() {
+                pool.worker_ended(&abandoned_flag);
             }
         };
-        built.spawn(life).map_err(|_| busy())?;
-        Ok(ScriptWorker { orders, steps, is_given_up })
+        builder.spawn(thread_main).map_err(|_| all_busy())?;
+        Ok(ScriptWorker { commands, steps, is_abandoned })
     }
 
     /// Called by a worker that ends, for instance after it was abandoned.
-    fn ended(&self, is_given_up: &AtomicBool) {
+    fn worker_ended(&self, is_abandoned: &AtomicBool) {
         let mut state = self.lock();
-        if is_given_up.load(Ordering::Relaxed) {
-            state.stuck -= 1;
+        if is_abandoned.load(Ordering::Relaxed) {
+            state.abandoned -= 1;
         }
         drop(state);
         self.freed.notify_one();
@@ -224,51 +224,51 @@ impl PoolShared {
 }
 
 /// A worker's main loop: one call after another, until the pool drops its end of the channel.
-fn work(mut runtime: ScriptRuntime, inbox: &Receiver<WorkerCommand>, outbox: &Sender<ScriptStep>) {
-    let mut is_wanted = true;
-    while is_wanted && let Ok(order) = inbox.recv() {
-        if let WorkerCommand::Start(program, call) = order {
-            is_wanted = serve(runtime.start(&program, *call), inbox, outbox);
+fn worker_loop(mut runtime: ScriptRuntime, inbox: &Receiver<WorkerCommand>, outbox: &Sender<ScriptStep>) {
+    let mut is_connected = true;
+    while is_connected && let Ok(command) = inbox.recv() {
+        if let WorkerCommand::Start(program, call) = command {
+            is_connected = run_call(runtime.start(&program, *call), inbox, outbox);
         }
     }
 }
 
 /// Runs one call. False if the caller dropped its end of the channel.
-fn serve(mut session: Session<'_>, inbox: &Receiver<WorkerCommand>, outbox: &Sender<ScriptStep>) -> bool {
-    while let Ok(order) = inbox.recv() {
-        let step = match order {
-            WorkerCommand::Step(answers) => session.step(answers),
+fn run_call(mut session: Session<'_>, inbox: &Receiver<WorkerCommand>, outbox: &Sender<ScriptStep>) -> bool {
+    while let Ok(command) = inbox.recv() {
+        let step = match command {
+            WorkerCommand::Step(replies) => session.step(replies),
             WorkerCommand::StopAccepting => {
                 session.stop_accepting();
                 continue;
             }
             WorkerCommand::Start(..) => continue,
         };
-        let is_over = matches!(step, ScriptStep::Done(_));
+        let is_done = matches!(step, ScriptStep::Done(_));
         if outbox.send(step).is_err() {
             return false;
         }
-        if is_over {
+        if is_done {
             return true;
         }
     }
     false
 }
 
-fn busy() -> ScriptError {
+fn all_busy() -> ScriptError {
     ScriptError::new(Cause::Busy, "All threads for scripts are at work.")
 }
 
-fn gone() -> ScriptError {
+fn thread_ended() -> ScriptError {
     ScriptError::new(Cause::Busy, "The script's thread has ended.")
 }
 
-fn failed(error: ScriptError) -> ScriptOutcome {
+fn failed_outcome(error: ScriptError) -> ScriptOutcome {
     ScriptOutcome {
         response_body: None,
         request_body: None,
         log: String::new(),
         error: Some(error),
-        work: ScriptUsage::default(),
+        usage: ScriptUsage::default(),
     }
 }

@@ -28,7 +28,7 @@ struct ProgramText {
     name: String,
     source: String,
     has_own_realm: bool,
-    is_plain: bool,
+    leaves_globals_unchanged: bool,
     is_stateless: bool,
 }
 
@@ -36,10 +36,19 @@ impl Program {
     pub fn new(name: impl Into<String>, source: impl Into<String>) -> Self {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let (name, source) = (name.into(), source.into());
-        let (number, has_own_realm) = (NUMBERS.fetch_add(1, Ordering::Relaxed), wants_own_realm(&source));
-        let is_plain = !has_own_realm && is_plain(&source);
-        let is_stateless = is_plain && is_stateless(&source);
-        Program { inner: Arc::new(ProgramText { number, name, source, has_own_realm, is_plain, is_stateless }) }
+        let (number, has_own_realm) = (NUMBERS.fetch_add(1, Ordering::Relaxed), needs_own_realm(&source));
+        let leaves_globals_unchanged = !has_own_realm && leaves_globals_unchanged(&source);
+        let is_stateless = leaves_globals_unchanged && is_stateless(&source);
+        Program {
+            inner: Arc::new(ProgramText {
+                number,
+                name,
+                source,
+                has_own_realm,
+                leaves_globals_unchanged,
+                is_stateless,
+            }),
+        }
     }
 
     pub fn name(&self) -> &str {
@@ -59,8 +68,8 @@ impl Program {
     }
 
     /// A call cannot have left anything in the global object.
-    pub(crate) fn is_plain(&self) -> bool {
-        self.inner.is_plain
+    pub(crate) fn leaves_globals_unchanged(&self) -> bool {
+        self.inner.leaves_globals_unchanged
     }
 
     /// Its function keeps no state between calls.
@@ -98,15 +107,15 @@ fn code_only(source: &str) -> String {
     let mut rest = source;
     while let Some(at) = rest.find(['/', '"', '\'', '`']) {
         code.push_str(&rest[..at]);
-        let (kept, left) = after_talk(&rest[at..]);
-        code.push_str(kept);
+        let (replacement, left) = skip_comment_or_string(&rest[at..]);
+        code.push_str(replacement);
         rest = left;
     }
     code + rest
 }
 
 /// The replacement of a comment or string at the beginning of the text, and the text after it.
-fn after_talk(text: &str) -> (&str, &str) {
+fn skip_comment_or_string(text: &str) -> (&str, &str) {
     let from = |at: Option<usize>, more: usize| at.map_or("", |at| &text[at + more..]);
     match text.as_bytes() {
         [b'/', b'/', ..] => (" ", from(text.find('\n'), 0)),
@@ -154,7 +163,7 @@ fn words(source: &str) -> Vec<SourceWord<'_>> {
 }
 
 /// Names through which a script can reach a built-in to change it.
-const REACHING: [&str; 11] = [
+const REFLECTIVE_NAMES: [&str; 11] = [
     "__proto__",
     "defineProperty",
     "defineProperties",
@@ -168,7 +177,7 @@ const REACHING: [&str; 11] = [
     "Function",
 ];
 
-const BUILT_IN: [&str; 26] = [
+const BUILT_INS: [&str; 26] = [
     "Object",
     "Array",
     "String",
@@ -197,33 +206,33 @@ const BUILT_IN: [&str; 26] = [
     "ErrorCodes",
 ];
 
-fn wants_own_realm(source: &str) -> bool {
+fn needs_own_realm(source: &str) -> bool {
     let source = &code_only(source);
     words(source).iter().any(|word| {
         let after = source[word.start + word.text.len()..].trim_start();
-        REACHING.contains(&word.text)
+        REFLECTIVE_NAMES.contains(&word.text)
             || word.text == "constructor" && before(source, word.start).ends_with('.')
             || word.text == "prototype" && !is_borrowed_method(after)
-            || BUILT_IN.contains(&word.text) && !is_plain_use(before(source, word.start), after)
+            || BUILT_INS.contains(&word.text) && !is_read_only_use(before(source, word.start), after)
     })
 }
 
 /// Whether the script assigns only variables that it declares in the same statement, and uses neither `this` nor
 /// computed member names. After any other script, harmless or not, the realm is reset; also after one with a slash,
 /// which may begin a regular expression and mislead `code_only`.
-fn is_plain(source: &str) -> bool {
-    const TELLING: [&str; 7] = ["this", "async", "await", "yield", "in", "of", "with"];
-    const SIGNS: [&str; 5] = ["++", "--", "`", "/", "\\"];
+fn leaves_globals_unchanged(source: &str) -> bool {
+    const SUSPECT_WORDS: [&str; 7] = ["this", "async", "await", "yield", "in", "of", "with"];
+    const SUSPECT_TOKENS: [&str; 5] = ["++", "--", "`", "/", "\\"];
     let code = &code_only(source);
-    let is_quiet = !words(code).iter().any(|word| TELLING.contains(&word.text));
-    is_quiet
-        && !SIGNS.iter().any(|sign| code.contains(sign))
-        && !code.match_indices('[').any(|(at, _)| reaches_in(before(code, at)))
+    let has_no_suspect_word = !words(code).iter().any(|word| SUSPECT_WORDS.contains(&word.text));
+    has_no_suspect_word
+        && !SUSPECT_TOKENS.iter().any(|sign| code.contains(sign))
+        && !code.match_indices('[').any(|(at, _)| precedes_member_access(before(code, at)))
         && assignments(code).all(|at| is_declaration(code, at))
 }
 
 /// Whether a bracket after this text is a member access.
-fn reaches_in(left: &str) -> bool {
+fn precedes_member_access(left: &str) -> bool {
     left.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | ')' | ']' | '}' | '"' | '\''))
 }
 
@@ -279,8 +288,8 @@ fn is_borrowed_method(after: &str) -> bool {
 
 /// `Math.max(…)`, `Number.EPSILON`, `String(x)`, `new Date`, `x instanceof Array`, `extends Error`, `{ Date: … }`,
 /// `doc.Date`: uses, not changes.
-fn is_plain_use(before: &str, after: &str) -> bool {
-    if is_only_looked_at(before, after) || before.ends_with('.') || after.starts_with(['(', ':', '"', '\'']) {
+fn is_read_only_use(before: &str, after: &str) -> bool {
+    if is_only_read(before, after) || before.ends_with('.') || after.starts_with(['(', ':', '"', '\'']) {
         return true;
     }
     if ["new", "instanceof", "extends"].iter().any(|word| before.ends_with(word)) {
@@ -290,9 +299,9 @@ fn is_plain_use(before: &str, after: &str) -> bool {
 }
 
 /// `list.map(Number)`, `x.constructor === Array`.
-fn is_only_looked_at(before: &str, after: &str) -> bool {
-    const ITERATING: [&str; 6] = [".map(", ".filter(", ".some(", ".every(", ".find(", ".flatMap("];
-    let is_callback = after.starts_with(')') && ITERATING.iter().any(|call| before.ends_with(call));
+fn is_only_read(before: &str, after: &str) -> bool {
+    const ITERATION_METHODS: [&str; 6] = [".map(", ".filter(", ".some(", ".every(", ".find(", ".flatMap("];
+    let is_callback = after.starts_with(')') && ITERATION_METHODS.iter().any(|call| before.ends_with(call));
     let is_compared = |operator: &&str| before.ends_with(*operator) || after.starts_with(*operator);
     is_callback || ["==", "!="].iter().any(is_compared)
 }

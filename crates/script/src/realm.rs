@@ -48,35 +48,40 @@ pub struct Realm {
     deliver: PersistentFn<Function<'static>>,
     bodies: PersistentFn<Function<'static>>,
     rethrow: PersistentFn<Function<'static>>,
-    tidy: Option<PersistentFn<Function<'static>>>,
+    reset: Option<PersistentFn<Function<'static>>>,
     pub context: Context,
 }
 
 impl Realm {
     /// For all calls of a thread, one after another.
-    pub fn shared(runtime: &Runtime, desk: &Rc<HostState>) -> Result<Realm> {
-        Realm::build(runtime, desk, true)
+    pub fn shared(runtime: &Runtime, host_state: &Rc<HostState>) -> Result<Realm> {
+        Realm::build(runtime, host_state, true)
     }
 
     /// For one call.
-    pub fn own(runtime: &Runtime, desk: &Rc<HostState>) -> Result<Realm> {
-        Realm::build(runtime, desk, false)
+    pub fn own(runtime: &Runtime, host_state: &Rc<HostState>) -> Result<Realm> {
+        Realm::build(runtime, host_state, false)
     }
 
-    fn build(runtime: &Runtime, desk: &Rc<HostState>, is_shared: bool) -> Result<Realm> {
+    fn build(runtime: &Runtime, host_state: &Rc<HostState>, is_shared: bool) -> Result<Realm> {
         let context = Context::builder().with::<(Intrinsics, intrinsic::Promise)>().build(runtime)?;
         let made = context.clone();
         context.with(|ctx| {
-            let host = host(&ctx, desk)?;
-            part(&ctx, "builtins.js", BUILTINS)?.call::<_, ()>((host.clone(),))?;
-            let api: Object<'_> = part(&ctx, "api.js", API)?.call((host.clone(),))?;
-            part(&ctx, "query.js", QUERY)?.call::<_, ()>((host, api.clone()))?;
-            let tidy = is_shared.then(|| part(&ctx, "freeze.js", FREEZE)?.call((api.clone(),))).transpose()?;
-            Realm::keep(&ctx, &api, tidy, made)
+            let host = host_functions(&ctx, host_state)?;
+            eval_file(&ctx, "builtins.js", BUILTINS)?.call::<_, ()>((host.clone(),))?;
+            let api: Object<'_> = eval_file(&ctx, "api.js", API)?.call((host.clone(),))?;
+            eval_file(&ctx, "query.js", QUERY)?.call::<_, ()>((host, api.clone()))?;
+            let reset = is_shared.then(|| eval_file(&ctx, "freeze.js", FREEZE)?.call((api.clone(),))).transpose()?;
+            Realm::from_api(&ctx, &api, reset, made)
         })
     }
 
-    fn keep<'js>(ctx: &Ctx<'js>, api: &Object<'js>, tidy: Option<Function<'js>>, context: Context) -> Result<Realm> {
+    fn from_api<'js>(
+        ctx: &Ctx<'js>,
+        api: &Object<'js>,
+        reset: Option<Function<'js>>,
+        context: Context,
+    ) -> Result<Realm> {
         let entry = |name: &str| api.get(name).map(|entry: Function<'js>| PersistentFn::save(ctx, entry));
         Ok(Realm {
             open: entry("open")?,
@@ -86,7 +91,7 @@ impl Realm {
             deliver: entry("deliver")?,
             bodies: entry("bodies")?,
             rethrow: entry("rethrow")?,
-            tidy: tidy.map(|tidy| PersistentFn::save(ctx, tidy)),
+            reset: reset.map(|reset| PersistentFn::save(ctx, reset)),
             context,
         })
     }
@@ -124,69 +129,81 @@ impl Realm {
     }
 
     /// Removes what the call left. True if the next call may use this realm.
-    pub fn tidy(&self, ctx: &Ctx<'_>) -> bool {
-        let Some(tidy) = &self.tidy else { return false };
-        call(ctx, tidy, ()).unwrap_or(false)
+    pub fn reset(&self, ctx: &Ctx<'_>) -> bool {
+        let Some(reset) = &self.reset else { return false };
+        call(ctx, reset, ()).unwrap_or(false)
     }
 }
 
 fn call<'js, R: FromJs<'js>, A: IntoArgs<'js>>(
     ctx: &Ctx<'js>,
-    kept: &PersistentFn<Function<'static>>,
-    with: A,
+    function: &PersistentFn<Function<'static>>,
+    arguments: A,
 ) -> Result<R> {
-    let mut args = Args::new(ctx.clone(), with.num_args());
-    with.into_args(&mut args)?;
-    args.apply(&kept.clone().restore(ctx)?)
+    let mut args = Args::new(ctx.clone(), arguments.num_args());
+    arguments.into_args(&mut args)?;
+    args.apply(&function.clone().restore(ctx)?)
 }
 
-fn part<'js>(ctx: &Ctx<'js>, file: &str, text: &str) -> Result<Function<'js>> {
+fn eval_file<'js>(ctx: &Ctx<'js>, file: &str, text: &str) -> Result<Function<'js>> {
     let mut options = EvalOptions::default();
     options.filename = Some(file.to_owned());
     ctx.eval_with_options(text, options)
 }
 
 /// The native functions, held by the API and not reachable by scripts.
-fn host<'js>(ctx: &Ctx<'js>, desk: &Rc<HostState>) -> Result<Object<'js>> {
+fn host_functions<'js>(ctx: &Ctx<'js>, host_state: &Rc<HostState>) -> Result<Object<'js>> {
     let host = Object::new(ctx.clone())?;
-    let function = HostBound { ctx, desk };
-    host.set("ask", function.made(|desk, order: Object<'js>| decode::ask(desk, &order))?)?;
-    host.set("fact", function.made(|desk, name: String| Ok(fact(desk, &name)))?)?;
-    host.set("log", function.made(|desk, text: String| Ok(desk.log(&text)))?)?;
-    host.set("translate", function.made(|_, stages: Vec<Vec<Option<String>>>| Ok(js_to_sql::prefix(&stages)))?)?;
-    host.set("refused", function.made(|_, name: String| Ok(Error::refused(name).message))?)?;
-    host.set("now", function.asked(|desk| desk.env.now_ms() as f64)?)?;
-    host.set("random", function.asked(|desk| fraction(desk.env.random_u64()))?)?;
-    host.set("guid", function.asked(|desk| guid(desk.env.random_u64(), desk.env.random_u64()))?)?;
-    host.set("abort", function.asked(HostState::abort)?)?;
-    host.set("bodyMax", desk.limits.body_bytes_max as f64)?;
+    let function = HostBound { ctx, host_state };
+    host.set(
+        "ask",
+        function.with_argument(|host_state, object: Object<'js>| decode::decode_and_enqueue(host_state, &object))?,
+    )?;
+    host.set("fact", function.with_argument(|host_state, name: String| Ok(call_property(host_state, &name)))?)?;
+    host.set("log", function.with_argument(|host_state, text: String| Ok(host_state.log(&text)))?)?;
+    host.set(
+        "translate",
+        function.with_argument(|_, stages: Vec<Vec<Option<String>>>| Ok(js_to_sql::translate_prefix(&stages)))?,
+    )?;
+    host.set("refused", function.with_argument(|_, name: String| Ok(Error::unsupported(name).message))?)?;
+    host.set("now", function.without_argument(|host_state| host_state.env.now_ms() as f64)?)?;
+    host.set("random", function.without_argument(|host_state| fraction(host_state.env.random_u64()))?)?;
+    host.set(
+        "guid",
+        function.without_argument(|host_state| guid(host_state.env.random_u64(), host_state.env.random_u64()))?,
+    )?;
+    host.set("abort", function.without_argument(HostState::abort)?)?;
+    host.set("bodyMax", host_state.limits.body_bytes_max as f64)?;
     Ok(host)
 }
 
 /// Creates native functions that share the host state.
 struct HostBound<'a, 'js> {
     ctx: &'a Ctx<'js>,
-    desk: &'a Rc<HostState>,
+    host_state: &'a Rc<HostState>,
 }
 
 impl<'js> HostBound<'_, 'js> {
-    fn made<A, R>(&self, work: impl Fn(&HostState, A) -> Result<R> + 'js) -> Result<Function<'js>>
+    fn with_argument<A, R>(&self, work: impl Fn(&HostState, A) -> Result<R> + 'js) -> Result<Function<'js>>
     where
         A: rquickjs::function::FromParam<'js> + 'js,
         R: rquickjs::IntoJs<'js> + 'js,
     {
-        let desk = Rc::clone(self.desk);
-        Function::new(self.ctx.clone(), move |argument: A| work(&desk, argument))
+        let host_state = Rc::clone(self.host_state);
+        Function::new(self.ctx.clone(), move |argument: A| work(&host_state, argument))
     }
 
-    fn asked<R: rquickjs::IntoJs<'js> + 'js>(&self, work: impl Fn(&HostState) -> R + 'js) -> Result<Function<'js>> {
-        let desk = Rc::clone(self.desk);
-        Function::new(self.ctx.clone(), move || work(&desk))
+    fn without_argument<R: rquickjs::IntoJs<'js> + 'js>(
+        &self,
+        work: impl Fn(&HostState) -> R + 'js,
+    ) -> Result<Function<'js>> {
+        let host_state = Rc::clone(self.host_state);
+        Function::new(self.ctx.clone(), move || work(&host_state))
     }
 }
 
-fn fact(desk: &HostState, name: &str) -> Option<String> {
-    desk.call()?.fact(name).map(str::to_owned)
+fn call_property(host_state: &HostState, name: &str) -> Option<String> {
+    host_state.call()?.property(name).map(str::to_owned)
 }
 
 /// 53 random bits as a number below 1.

@@ -24,7 +24,7 @@ use crate::session::Session;
 mod tests;
 
 pub struct ScriptRuntime {
-    desk: Rc<HostState>,
+    host_state: Rc<HostState>,
     engine: Option<JsEngine>,
 }
 
@@ -35,28 +35,29 @@ pub(crate) struct JsEngine {
     instances: HashMap<u64, PersistentFn<Function<'static>>>,
     shared: Realm,
     pub js: rquickjs::Runtime,
-    garbage_bytes_max: usize,
+    gc_threshold_bytes: usize,
 }
 
 impl ScriptRuntime {
     pub fn new(limits: ScriptLimits, env: Arc<dyn Env>) -> Self {
-        ScriptRuntime { desk: HostState::new(limits, env), engine: None }
+        ScriptRuntime { host_state: HostState::new(limits, env), engine: None }
     }
 
     /// Checks that the text is a function, unless it is compiled already. Running it will not compile it again.
     pub fn compile(&mut self, program: &Program) -> Result<(), ScriptError> {
-        self.desk.open(None);
-        let desk = Rc::clone(&self.desk);
+        self.host_state.begin(None);
+        let host_state = Rc::clone(&self.host_state);
         let engine = self.engine()?;
         if engine.programs.contains_key(&program.number()) {
             return Ok(());
         }
         let realm = &engine.shared;
-        let made =
-            realm.context.with(|ctx| compiled(&ctx, &desk, realm, program).map(|factory| (factory, realm.tidy(&ctx))));
-        match made {
+        let compiled = realm
+            .context
+            .with(|ctx| compile_program(&ctx, &host_state, realm, program).map(|factory| (factory, realm.reset(&ctx))));
+        match compiled {
             Ok((factory, true)) if !program.has_own_realm() => {
-                engine.remember(program, factory, desk.limits.programs_max)
+                engine.cache_program(program, factory, host_state.limits.programs_max)
             }
             Ok((_, true)) => {}
             Ok((_, false)) => self.discard(),
@@ -73,17 +74,16 @@ impl ScriptRuntime {
         Session::new(self, program.clone(), call)
     }
 
-    pub(crate) fn desk(&self) -> &Rc<HostState> {
-        &self.desk
+    pub(crate) fn host_state(&self) -> &Rc<HostState> {
+        &self.host_state
     }
 
     /// The engine; a new one if the last call discarded it.
     pub(crate) fn engine(&mut self) -> Result<&mut JsEngine, ScriptError> {
         let engine = match self.engine.take() {
             Some(engine) => engine,
-            None => {
-                JsEngine::new(&self.desk).map_err(|_| ScriptError::out_of_memory(self.desk.limits.memory_bytes_max))?
-            }
+            None => JsEngine::new(&self.host_state)
+                .map_err(|_| ScriptError::out_of_memory(self.host_state.limits.memory_bytes_max))?,
         };
         Ok(self.engine.insert(engine))
     }
@@ -95,28 +95,28 @@ impl ScriptRuntime {
 }
 
 impl JsEngine {
-    fn new(desk: &Rc<HostState>) -> rquickjs::Result<JsEngine> {
+    fn new(host_state: &Rc<HostState>) -> rquickjs::Result<JsEngine> {
         let js = rquickjs::Runtime::new()?;
-        js.set_memory_limit(desk.limits.memory_bytes_max);
-        js.set_max_stack_size(desk.limits.stack_bytes_max);
-        let clock = Rc::clone(desk);
-        js.set_interrupt_handler(Some(Box::new(move || clock.is_time_over())));
-        let shared = Realm::shared(&js, desk)?;
+        js.set_memory_limit(host_state.limits.memory_bytes_max);
+        js.set_max_stack_size(host_state.limits.stack_bytes_max);
+        let clock = Rc::clone(host_state);
+        js.set_interrupt_handler(Some(Box::new(move || clock.is_deadline_reached())));
+        let shared = Realm::shared(&js, host_state)?;
         let engine = JsEngine {
             programs: HashMap::new(),
             instances: HashMap::new(),
             shared,
             js,
-            garbage_bytes_max: desk.limits.memory_bytes_max / 8,
+            gc_threshold_bytes: host_state.limits.memory_bytes_max / 8,
         };
-        engine.expect_garbage();
+        engine.reset_gc_threshold();
         Ok(engine)
     }
 
     /// QuickJS collects garbage when the heap has grown by half. Without a reset that threshold could exceed the memory
     /// limit of a script, and this call's garbage would count against the next call.
-    pub fn expect_garbage(&self) {
-        self.js.set_gc_threshold(self.garbage_bytes_max);
+    pub fn reset_gc_threshold(&self) {
+        self.js.set_gc_threshold(self.gc_threshold_bytes);
     }
 
     pub fn shared(&self) -> &Realm {
@@ -127,39 +127,39 @@ impl JsEngine {
     pub fn factory<'js>(
         &mut self,
         ctx: &Ctx<'js>,
-        desk: &HostState,
+        host_state: &HostState,
         program: &Program,
     ) -> Result<Function<'js>, ScriptError> {
-        let kept = match self.programs.get(&program.number()) {
+        let cached = match self.programs.get(&program.number()) {
             Some(kept) => kept.clone(),
             None => {
-                let made = compiled(ctx, desk, &self.shared, program)?;
-                self.remember(program, made.clone(), desk.limits.programs_max);
-                made
+                let compiled = compile_program(ctx, host_state, &self.shared, program)?;
+                self.cache_program(program, compiled.clone(), host_state.limits.programs_max);
+                compiled
             }
         };
-        kept.restore(ctx).map_err(|error| exception::caught(ctx, desk, program, &error))
+        cached.restore(ctx).map_err(|error| exception::script_error(ctx, host_state, program, &error))
     }
 
     /// The script's function: a fresh one, unless the program is stateless.
     pub fn function<'js>(
         &mut self,
         ctx: &Ctx<'js>,
-        desk: &HostState,
+        host_state: &HostState,
         program: &Program,
     ) -> Result<Function<'js>, ScriptError> {
-        let caught = |error| exception::caught(ctx, desk, program, &error);
-        if let Some(kept) = self.instances.get(&program.number()) {
-            return kept.clone().restore(ctx).map_err(caught);
+        let caught = |error| exception::script_error(ctx, host_state, program, &error);
+        if let Some(cached) = self.instances.get(&program.number()) {
+            return cached.clone().restore(ctx).map_err(caught);
         }
-        let made: Function<'js> = self.factory(ctx, desk, program)?.call(()).map_err(caught)?;
+        let made: Function<'js> = self.factory(ctx, host_state, program)?.call(()).map_err(caught)?;
         if program.is_stateless() {
             self.instances.insert(program.number(), PersistentFn::save(ctx, made.clone()));
         }
         Ok(made)
     }
 
-    fn remember(&mut self, program: &Program, factory: PersistentFn<Function<'static>>, programs_max: usize) {
+    fn cache_program(&mut self, program: &Program, factory: PersistentFn<Function<'static>>, programs_max: usize) {
         if self.programs.len() >= programs_max {
             self.programs.clear();
             self.instances.clear();
@@ -169,9 +169,9 @@ impl JsEngine {
 }
 
 /// Compiles the program in this realm: as an expression, or else as declarations.
-pub(crate) fn compiled(
+pub(crate) fn compile_program(
     ctx: &Ctx<'_>,
-    desk: &HostState,
+    host_state: &HostState,
     realm: &Realm,
     program: &Program,
 ) -> Result<PersistentFn<Function<'static>>, ScriptError> {
@@ -180,12 +180,12 @@ pub(crate) fn compiled(
         match realm.compile(ctx, &text) {
             Ok(factory) => return Ok(factory),
             Err(error) => {
-                let error = exception::caught(ctx, desk, program, &error);
+                let error = exception::script_error(ctx, host_state, program, &error);
                 first.get_or_insert(error);
             }
         }
     }
     let error = first.unwrap_or_else(|| ScriptError::new(Cause::Syntax, "A script is one function."));
-    let is_ours = matches!(error.cause, Cause::Thrown);
-    Err(if is_ours { ScriptError { cause: Cause::Syntax, ..error } } else { error })
+    let is_thrown = matches!(error.cause, Cause::Thrown);
+    Err(if is_thrown { ScriptError { cause: Cause::Syntax, ..error } } else { error })
 }

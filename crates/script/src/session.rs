@@ -22,20 +22,20 @@ use crate::operation::{OperationId, OperationReply, OperationResult};
 use crate::outcome::{Cause, ScriptError, ScriptOutcome, ScriptStep, ScriptUsage};
 use crate::program::Program;
 use crate::realm::Realm;
-use crate::runtime::{ScriptRuntime, compiled};
+use crate::runtime::{ScriptRuntime, compile_program};
 
 #[cfg(test)]
 mod tests;
 
 pub struct Session<'r> {
     runtime: &'r mut ScriptRuntime,
-    desk: Rc<HostState>,
+    host_state: Rc<HostState>,
     program: Program,
     call: Rc<ScriptCall>,
     /// For programs that cannot run in the shared realm.
-    own: Option<Realm>,
+    own_realm: Option<Realm>,
     phase: Phase,
-    waiting: HashSet<OperationId>,
+    pending: HashSet<OperationId>,
     steps: u32,
 }
 
@@ -43,107 +43,112 @@ pub struct Session<'r> {
 enum Phase {
     New,
     Running,
-    Over,
+    Done,
 }
 
 impl<'r> Session<'r> {
     pub(crate) fn new(runtime: &'r mut ScriptRuntime, program: Program, call: ScriptCall) -> Self {
-        let desk = Rc::clone(runtime.desk());
-        let (call, waiting) = (Rc::new(call), HashSet::new());
-        Session { runtime, desk, program, call, own: None, phase: Phase::New, waiting, steps: 0 }
+        let host_state = Rc::clone(runtime.host_state());
+        let (call, pending) = (Rc::new(call), HashSet::new());
+        Session { runtime, host_state, program, call, own_realm: None, phase: Phase::New, pending, steps: 0 }
     }
 
     /// Runs the script until it requests operations or is done. The first step takes no replies; later ones take some
     /// or all of the missing replies. Replies with unknown ids are ignored.
-    pub fn step(&mut self, answers: Vec<OperationReply>) -> ScriptStep {
+    pub fn step(&mut self, replies: Vec<OperationReply>) -> ScriptStep {
         self.steps += 1;
-        let ran = match self.phase {
-            Phase::New => self.enter(),
-            Phase::Running => self.resume(answers),
-            Phase::Over => Err(ScriptError::new(Cause::Thrown, "The call is over.")),
+        let result = match self.phase {
+            Phase::New => self.run_main(),
+            Phase::Running => self.resume(replies),
+            Phase::Done => Err(ScriptError::new(Cause::Thrown, "The call is over.")),
         };
-        match ran {
-            Err(error) => self.end(Some(error)),
-            Ok(()) => self.pause(),
+        match result {
+            Err(error) => self.finish(Some(error)),
+            Ok(()) => self.yield_or_finish(),
         }
     }
 
     /// From now on the collection's functions return false, so that the script can finish.
     pub fn stop_accepting(&mut self) {
-        self.desk.stop_accepting();
+        self.host_state.stop_accepting();
     }
 
-    fn pause(&mut self) -> ScriptStep {
-        let asked = self.desk.queued();
-        self.waiting.extend(asked.iter().map(|operation| operation.ticket));
-        if self.waiting.is_empty() { self.end(None) } else { ScriptStep::Ask(asked) }
+    fn yield_or_finish(&mut self) -> ScriptStep {
+        let operations = self.host_state.drain_queue();
+        self.pending.extend(operations.iter().map(|operation| operation.id));
+        if self.pending.is_empty() { self.finish(None) } else { ScriptStep::Execute(operations) }
     }
 
-    fn enter(&mut self) -> Result<(), ScriptError> {
+    fn run_main(&mut self) -> Result<(), ScriptError> {
         self.phase = Phase::Running;
-        self.desk.open(Some(Rc::clone(&self.call)));
-        let (desk, program, call) = (Rc::clone(&self.desk), self.program.clone(), Rc::clone(&self.call));
+        self.host_state.begin(Some(Rc::clone(&self.call)));
+        let (host_state, program, call) = (Rc::clone(&self.host_state), self.program.clone(), Rc::clone(&self.call));
         let engine = self.runtime.engine()?;
         if program.has_own_realm() {
-            let realm = Realm::own(&engine.js, &desk);
-            let realm = realm.map_err(|_| ScriptError::out_of_memory(desk.limits.memory_bytes_max))?;
-            let context = self.own.insert(realm).context.clone();
-            let realm = self.own.as_ref().unwrap_or(engine.shared());
+            let realm = Realm::own(&engine.js, &host_state);
+            let realm = realm.map_err(|_| ScriptError::out_of_memory(host_state.limits.memory_bytes_max))?;
+            let context = self.own_realm.insert(realm).context.clone();
+            let realm = self.own_realm.as_ref().unwrap_or(engine.shared());
             context.with(|ctx| {
-                let kept = compiled(&ctx, &desk, realm, &program)?;
-                let factory = kept.restore(&ctx).map_err(|e| exception::caught(&ctx, &desk, &program, &e))?;
-                main(&ctx, realm, factory, &call).map_err(|e| exception::caught(&ctx, &desk, &program, &e))
+                let compiled = compile_program(&ctx, &host_state, realm, &program)?;
+                let factory =
+                    compiled.restore(&ctx).map_err(|e| exception::script_error(&ctx, &host_state, &program, &e))?;
+                call_main(&ctx, realm, factory, &call)
+                    .map_err(|e| exception::script_error(&ctx, &host_state, &program, &e))
             })?;
         } else {
             let context = engine.shared().context.clone();
             context.with(|ctx| {
-                let factory = engine.factory(&ctx, &desk, &program)?;
-                main(&ctx, engine.shared(), factory, &call).map_err(|e| exception::caught(&ctx, &desk, &program, &e))
+                let factory = engine.factory(&ctx, &host_state, &program)?;
+                call_main(&ctx, engine.shared(), factory, &call)
+                    .map_err(|e| exception::script_error(&ctx, &host_state, &program, &e))
             })?;
         }
-        self.settle()
+        self.run_pending_jobs()
     }
 
-    fn resume(&mut self, answers: Vec<OperationReply>) -> Result<(), ScriptError> {
-        if self.desk.is_time_over() {
-            return Err(ScriptError::timed_out(self.desk.limits.hard_ms));
+    fn resume(&mut self, replies: Vec<OperationReply>) -> Result<(), ScriptError> {
+        if self.host_state.is_deadline_reached() {
+            return Err(ScriptError::timed_out(self.host_state.limits.hard_ms));
         }
-        for answer in answers {
-            if self.waiting.remove(&answer.ticket) {
-                self.in_realm(|realm, ctx| deliver(ctx, realm, &answer))?;
-                self.settle()?;
+        for reply in replies {
+            if self.pending.remove(&reply.id) {
+                self.in_realm(|realm, ctx| deliver(ctx, realm, &reply))?;
+                self.run_pending_jobs()?;
             }
         }
         Ok(())
     }
 
     /// Runs the pending promise jobs, then rethrows if the script called `abort` and caught the error itself.
-    fn settle(&mut self) -> Result<(), ScriptError> {
-        let (desk, program) = (Rc::clone(&self.desk), self.program.clone());
+    fn run_pending_jobs(&mut self) -> Result<(), ScriptError> {
+        let (host_state, program) = (Rc::clone(&self.host_state), self.program.clone());
         let engine = self.runtime.engine()?;
         loop {
             match engine.js.execute_pending_job() {
-                Ok(true) if desk.is_time_over() => return Err(ScriptError::timed_out(desk.limits.hard_ms)),
+                Ok(true) if host_state.is_deadline_reached() => {
+                    return Err(ScriptError::timed_out(host_state.limits.hard_ms));
+                }
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(job) => {
                     let error = rquickjs::Error::Exception;
-                    return Err(job.0.with(|ctx| exception::caught(&ctx, &desk, &program, &error)));
+                    return Err(job.0.with(|ctx| exception::script_error(&ctx, &host_state, &program, &error)));
                 }
             }
         }
-        if desk.is_aborted() { self.in_realm(|realm, ctx| realm.rethrow(ctx)) } else { Ok(()) }
+        if host_state.is_aborted() { self.in_realm(|realm, ctx| realm.rethrow(ctx)) } else { Ok(()) }
     }
 
     fn in_realm<T>(&mut self, work: impl FnOnce(&Realm, &Ctx<'_>) -> rquickjs::Result<T>) -> Result<T, ScriptError> {
-        let (desk, program) = (&self.desk, &self.program);
+        let (host_state, program) = (&self.host_state, &self.program);
         let engine = self.runtime.engine()?;
-        let realm = self.own.as_ref().unwrap_or(engine.shared());
+        let realm = self.own_realm.as_ref().unwrap_or(engine.shared());
         let context: &Context = &realm.context;
-        context.with(|ctx| work(realm, &ctx).map_err(|e| exception::caught(&ctx, desk, program, &e)))
+        context.with(|ctx| work(realm, &ctx).map_err(|e| exception::script_error(&ctx, host_state, program, &e)))
     }
 
-    fn end(&mut self, error: Option<ScriptError>) -> ScriptStep {
+    fn finish(&mut self, error: Option<ScriptError>) -> ScriptStep {
         let (bodies, error) = match error {
             Some(error) => (Bodies::default(), Some(error)),
             None => match self.bodies() {
@@ -151,22 +156,25 @@ impl<'r> Session<'r> {
                 Err(error) => (Bodies::default(), Some(error)),
             },
         };
-        let work =
-            ScriptUsage { steps: self.steps, operations: self.desk.operations(), elapsed_ms: self.desk.elapsed_ms() };
-        let log = self.desk.take_log();
+        let usage = ScriptUsage {
+            steps: self.steps,
+            operations: self.host_state.operation_count(),
+            elapsed_ms: self.host_state.elapsed_ms(),
+        };
+        let log = self.host_state.take_log();
         let is_spent = error.as_ref().is_some_and(|error| error.cause == Cause::OutOfMemory);
-        self.leave(is_spent);
+        self.release_runtime(is_spent);
         ScriptStep::Done(ScriptOutcome {
             response_body: bodies.response,
             request_body: bodies.request,
             log,
             error,
-            work,
+            usage,
         })
     }
 
     fn bodies(&mut self) -> Result<Bodies, ScriptError> {
-        let bytes_max = self.desk.limits.body_bytes_max;
+        let bytes_max = self.host_state.limits.body_bytes_max;
         let bodies = self.in_realm(|realm, ctx| {
             let both = realm.bodies(ctx)?;
             Ok(Bodies { request: body(ctx, &both, 0)?, response: body(ctx, &both, 1)? })
@@ -177,10 +185,10 @@ impl<'r> Session<'r> {
     }
 
     /// Returns the runtime clean, or without its engine.
-    fn leave(&mut self, is_spent: bool) {
-        self.phase = Phase::Over;
-        let is_clean = !is_spent && !self.desk.was_interrupted() && self.tidy();
-        let own = self.own.take();
+    fn release_runtime(&mut self, is_out_of_memory: bool) {
+        self.phase = Phase::Done;
+        let is_clean = !is_out_of_memory && !self.host_state.was_interrupted() && self.reset_realm();
+        let own = self.own_realm.take();
         match self.runtime.engine() {
             Ok(engine) if is_clean && !engine.js.is_job_pending() => {
                 // Without a garbage collection the realm's cycles would count against the next call's memory.
@@ -188,21 +196,21 @@ impl<'r> Session<'r> {
                     drop(own);
                     engine.js.run_gc();
                 }
-                engine.expect_garbage();
+                engine.reset_gc_threshold();
             }
             _ => {
                 drop(own);
                 self.runtime.discard();
             }
         }
-        self.desk.open(None);
+        self.host_state.begin(None);
     }
 
-    fn tidy(&mut self) -> bool {
-        if self.own.is_some() {
+    fn reset_realm(&mut self) -> bool {
+        if self.own_realm.is_some() {
             return true; // the realm is discarded anyway
         }
-        self.in_realm(|realm, ctx| realm.close(ctx).map(|()| realm.tidy(ctx))).unwrap_or(false)
+        self.in_realm(|realm, ctx| realm.close(ctx).map(|()| realm.reset(ctx))).unwrap_or(false)
     }
 }
 
@@ -210,7 +218,7 @@ impl Drop for Session<'_> {
     /// An unfinished call leaves callbacks behind, so the engine is discarded.
     fn drop(&mut self) {
         if self.phase == Phase::Running {
-            self.own = None;
+            self.own_realm = None;
             self.runtime.discard();
         }
     }
@@ -232,7 +240,7 @@ fn too_large(bytes_max: usize) -> ScriptError {
     ScriptError { number: Some(413), ..ScriptError::new(Cause::TooLarge, message) }
 }
 
-fn main<'js>(
+fn call_main<'js>(
     ctx: &Ctx<'js>,
     realm: &Realm,
     factory: rquickjs::Function<'js>,
@@ -246,17 +254,17 @@ fn main<'js>(
     realm.run(ctx, factory, arguments)
 }
 
-fn deliver<'js>(ctx: &Ctx<'js>, realm: &Realm, answer: &OperationReply) -> rquickjs::Result<()> {
-    let ticket = answer.ticket.0;
-    match &answer.reply {
-        OperationResult::Resource(text) => realm.deliver(ctx, (ticket, 0, "resource", text.as_str(), Undefined)),
-        OperationResult::NotModified => realm.deliver(ctx, (ticket, 0, "notModified", "null", Undefined)),
-        OperationResult::Deleted => realm.deliver(ctx, (ticket, 0, "deleted", "null", Undefined)),
+fn deliver<'js>(ctx: &Ctx<'js>, realm: &Realm, reply: &OperationReply) -> rquickjs::Result<()> {
+    let id = reply.id.0;
+    match &reply.result {
+        OperationResult::Resource(text) => realm.deliver(ctx, (id, 0, "resource", text.as_str(), Undefined)),
+        OperationResult::NotModified => realm.deliver(ctx, (id, 0, "notModified", "null", Undefined)),
+        OperationResult::Deleted => realm.deliver(ctx, (id, 0, "deleted", "null", Undefined)),
         OperationResult::Feed { documents, continuation } => {
-            realm.deliver(ctx, (ticket, 0, "feed", documents.as_str(), continuation.as_deref()))
+            realm.deliver(ctx, (id, 0, "feed", documents.as_str(), continuation.as_deref()))
         }
         OperationResult::Failed(error) => {
-            realm.deliver(ctx, (ticket, number(error.kind), "failed", error.message.as_str(), Undefined))
+            realm.deliver(ctx, (id, number(error.kind), "failed", error.message.as_str(), Undefined))
         }
     }
 }

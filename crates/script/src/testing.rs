@@ -22,8 +22,8 @@ pub struct TestHost {
     pub queries: Vec<String>,
     /// The host accepts no more operations after this many.
     pub operations_max: Option<usize>,
-    pub asked: usize,
-    pub etags: u64,
+    pub operation_count: usize,
+    pub etag_count: u64,
 }
 
 pub fn parse(text: &str) -> Value {
@@ -68,13 +68,13 @@ impl TestHost {
 
     pub fn execute(&mut self, runtime: &mut ScriptRuntime, program: &Program, call: ScriptCall) -> ScriptOutcome {
         let mut session = runtime.start(program, call);
-        let mut answers = Vec::new();
+        let mut replies = Vec::new();
         loop {
-            match session.step(answers) {
+            match session.step(replies) {
                 ScriptStep::Done(outcome) => return outcome,
-                ScriptStep::Ask(operations) => {
-                    answers = operations.into_iter().map(|operation| self.answer(operation)).collect();
-                    if self.operations_max.is_some_and(|most| self.asked >= most) {
+                ScriptStep::Execute(operations) => {
+                    replies = operations.into_iter().map(|operation| self.reply_to(operation)).collect();
+                    if self.operations_max.is_some_and(|most| self.operation_count >= most) {
                         session.stop_accepting();
                     }
                 }
@@ -82,13 +82,13 @@ impl TestHost {
         }
     }
 
-    pub fn answer(&mut self, operation: ScriptOperation) -> OperationReply {
-        self.asked += 1;
-        let reply = self.reply(operation.action).unwrap_or_else(OperationResult::Failed);
-        OperationReply { ticket: operation.ticket, reply }
+    pub fn reply_to(&mut self, operation: ScriptOperation) -> OperationReply {
+        self.operation_count += 1;
+        let reply = self.carry_out(operation.action).unwrap_or_else(OperationResult::Failed);
+        OperationReply { id: operation.id, result: reply }
     }
 
-    fn reply(&mut self, action: Action) -> Result<OperationResult, Error> {
+    fn carry_out(&mut self, action: Action) -> Result<OperationResult, Error> {
         match action {
             Action::Create { body, .. } => self.create(&body).map(OperationResult::Resource),
             Action::Upsert { body, .. } => {
@@ -107,12 +107,12 @@ impl TestHost {
                 })
             }
             Action::Replace { link, body, etag, .. } => {
-                let at = self.matching(&link, etag.as_deref())?;
-                self.documents[at] = self.stored(json::parse(body.as_bytes())?)?;
+                let at = self.find_matching(&link, etag.as_deref())?;
+                self.documents[at] = self.with_system_properties(json::parse(body.as_bytes())?)?;
                 Ok(OperationResult::Resource(json::to_string(&self.documents[at])))
             }
             Action::Delete { link, etag } => {
-                let at = self.matching(&link, etag.as_deref())?;
+                let at = self.find_matching(&link, etag.as_deref())?;
                 self.documents.remove(at);
                 Ok(OperationResult::Deleted)
             }
@@ -130,18 +130,18 @@ impl TestHost {
         if self.documents.iter().any(|known| known.get("id") == Some(&id)) {
             return Err(Error::conflict("Resource with specified id or name already exists."));
         }
-        let document = self.stored(document)?;
+        let document = self.with_system_properties(document)?;
         let made = json::to_string(&document);
         self.documents.push(document);
         Ok(made)
     }
 
-    fn stored(&mut self, document: Value) -> Result<Value, Error> {
+    fn with_system_properties(&mut self, document: Value) -> Result<Value, Error> {
         let Value::Object(mut object) = document else { return Err(Error::invalid("A document is an object.")) };
-        self.etags += 1;
+        self.etag_count += 1;
         let id = id_of(&Value::Object(object.clone()))?;
         object.set("_self", format!("{SELF_LINK}docs/{id}-rid/"));
-        object.set("_etag", format!("\"{}\"", self.etags));
+        object.set("_etag", format!("\"{}\"", self.etag_count));
         Ok(Value::Object(object))
     }
 
@@ -154,7 +154,7 @@ impl TestHost {
         at.ok_or_else(|| Error::not_found("Entity with the specified id does not exist."))
     }
 
-    fn matching(&self, link: &DocumentLink, etag: Option<&str>) -> Result<usize, Error> {
+    fn find_matching(&self, link: &DocumentLink, etag: Option<&str>) -> Result<usize, Error> {
         let at = self.find(link)?;
         let is_same = etag.is_none() || self.documents[at].get("_etag").and_then(Value::as_str) == etag;
         if is_same { Ok(at) } else { Err(Error::new(Kind::PreconditionFailed, "The etag is another one.")) }

@@ -26,7 +26,7 @@ use crate::limits::ScriptLimits;
 use crate::outcome::ScriptError;
 use crate::program::Program;
 use crate::realm::Realm;
-use crate::runtime::{JsEngine, ScriptRuntime, compiled};
+use crate::runtime::{JsEngine, ScriptRuntime, compile_program};
 
 #[cfg(test)]
 mod tests;
@@ -46,13 +46,13 @@ struct FunctionsShared {
 /// One function, callable from any thread.
 #[derive(Clone)]
 pub struct Udf {
-    home: Functions,
+    functions: Functions,
     program: Program,
 }
 
 thread_local! {
     /// This thread's runtime, with the number of the `Functions` whose limits it has.
-    static ENGINE: RefCell<Option<(u64, ScriptRuntime)>> = const { RefCell::new(None) };
+    static THREAD_RUNTIME: RefCell<Option<(u64, ScriptRuntime)>> = const { RefCell::new(None) };
 }
 
 impl Functions {
@@ -64,16 +64,16 @@ impl Functions {
 
     /// Compiles the text, so that a syntax error is reported before the first row.
     pub fn declare(&self, program: &Program) -> Result<Udf, ScriptError> {
-        self.on_this_thread(|runtime| runtime.compile(program))?;
-        Ok(Udf { home: self.clone(), program: program.clone() })
+        self.with_thread_runtime(|runtime| runtime.compile(program))?;
+        Ok(Udf { functions: self.clone(), program: program.clone() })
     }
 
-    fn on_this_thread<T>(&self, work: impl FnOnce(&mut ScriptRuntime) -> T) -> T {
-        ENGINE.with_borrow_mut(|slot| {
-            let ours = slot.take().filter(|(number, _)| *number == self.inner.number);
+    fn with_thread_runtime<T>(&self, work: impl FnOnce(&mut ScriptRuntime) -> T) -> T {
+        THREAD_RUNTIME.with_borrow_mut(|slot| {
+            let existing = slot.take().filter(|(number, _)| *number == self.inner.number);
             let new =
                 || (self.inner.number, ScriptRuntime::new(self.inner.limits.clone(), Arc::clone(&self.inner.env)));
-            work(&mut slot.insert(ours.unwrap_or_else(new)).1)
+            work(&mut slot.insert(existing.unwrap_or_else(new)).1)
         })
     }
 }
@@ -81,11 +81,12 @@ impl Functions {
 impl Udf {
     /// None is undefined.
     pub fn call<'v>(&self, arguments: impl ExactSizeIterator<Item = &'v Value>) -> Result<Option<Value>, ScriptError> {
-        self.home.on_this_thread(|runtime| {
+        self.functions.with_thread_runtime(|runtime| {
             let result = self.call_on(runtime, arguments);
             // Timeout, exhausted memory, pending promises: rare enough to start with a new engine, which is clean.
-            let is_sound = !runtime.desk().was_interrupted() && result.as_ref().is_ok_and(|(_, is_clean)| *is_clean);
-            if !is_sound {
+            let is_reusable =
+                !runtime.host_state().was_interrupted() && result.as_ref().is_ok_and(|(_, is_clean)| *is_clean);
+            if !is_reusable {
                 runtime.discard();
             }
             result.map(|(value, _)| value)
@@ -97,45 +98,46 @@ impl Udf {
         runtime: &mut ScriptRuntime,
         arguments: impl ExactSizeIterator<Item = &'v Value>,
     ) -> Result<(Option<Value>, bool), ScriptError> {
-        let desk = Rc::clone(runtime.desk());
-        desk.open(None);
+        let host_state = Rc::clone(runtime.host_state());
+        host_state.begin(None);
         let engine = runtime.engine()?;
         let called = if self.program.has_own_realm() {
-            self.call_alone(engine, &desk, arguments).map(|value| (value, true))
+            self.call_in_own_realm(engine, &host_state, arguments).map(|value| (value, true))
         } else {
-            self.call_shared(engine, &desk, arguments)
+            self.call_in_shared_realm(engine, &host_state, arguments)
         };
         called.map(|(value, is_clean)| (value, is_clean && !engine.js.is_job_pending()))
     }
 
-    fn call_shared<'v>(
+    fn call_in_shared_realm<'v>(
         &self,
         engine: &mut JsEngine,
-        desk: &HostState,
+        host_state: &HostState,
         arguments: impl ExactSizeIterator<Item = &'v Value>,
     ) -> Result<(Option<Value>, bool), ScriptError> {
         let context = engine.shared().context.clone();
         context.with(|ctx| {
-            let function = engine.function(&ctx, desk, &self.program)?;
-            let value = applied(&ctx, &function, arguments);
-            let value = value.map_err(|error| exception::caught(&ctx, desk, &self.program, &error))?;
-            Ok((value, self.program.is_plain() || engine.shared().tidy(&ctx)))
+            let function = engine.function(&ctx, host_state, &self.program)?;
+            let value = apply(&ctx, &function, arguments);
+            let value = value.map_err(|error| exception::script_error(&ctx, host_state, &self.program, &error))?;
+            Ok((value, self.program.leaves_globals_unchanged() || engine.shared().reset(&ctx)))
         })
     }
 
-    fn call_alone<'v>(
+    fn call_in_own_realm<'v>(
         &self,
         engine: &JsEngine,
-        desk: &Rc<HostState>,
+        host_state: &Rc<HostState>,
         arguments: impl ExactSizeIterator<Item = &'v Value>,
     ) -> Result<Option<Value>, ScriptError> {
-        let realm = Realm::own(&engine.js, desk);
-        let realm = realm.map_err(|_| ScriptError::out_of_memory(desk.limits.memory_bytes_max))?;
+        let realm = Realm::own(&engine.js, host_state);
+        let realm = realm.map_err(|_| ScriptError::out_of_memory(host_state.limits.memory_bytes_max))?;
         let value = realm.context.with(|ctx| {
-            let raised = |error| exception::caught(&ctx, desk, &self.program, &error);
-            let factory = compiled(&ctx, desk, &realm, &self.program)?.restore(&ctx).map_err(raised)?;
-            let function: Function<'_> = factory.call(()).map_err(raised)?;
-            applied(&ctx, &function, arguments).map_err(raised)
+            let to_script_error = |error| exception::script_error(&ctx, host_state, &self.program, &error);
+            let factory =
+                compile_program(&ctx, host_state, &realm, &self.program)?.restore(&ctx).map_err(to_script_error)?;
+            let function: Function<'_> = factory.call(()).map_err(to_script_error)?;
+            apply(&ctx, &function, arguments).map_err(to_script_error)
         });
         drop(realm);
         engine.js.run_gc();
@@ -143,7 +145,7 @@ impl Udf {
     }
 }
 
-fn applied<'js, 'v>(
+fn apply<'js, 'v>(
     ctx: &Ctx<'js>,
     function: &Function<'js>,
     arguments: impl ExactSizeIterator<Item = &'v Value>,

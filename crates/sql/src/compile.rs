@@ -164,7 +164,7 @@ impl<'q> Compiler<'q> {
                 block.distinct &= !(over_items && select.returns_whole_items());
                 if over_items && (block.distinct || matches!(block.output, Output::Groups(..))) {
                     let feature = "GROUP BY, DISTINCT or an aggregate in a subquery over the whole container";
-                    return Err(Error::refused(feature));
+                    return Err(Error::unsupported(feature));
                 }
                 Ok(RowSourceKind::Rows(Box::new(block)))
             }
@@ -197,7 +197,7 @@ impl<'q> Compiler<'q> {
     fn order(&mut self, order: Option<&'q OrderBy>) -> Result<Vec<SortKey>> {
         match order {
             None => Ok(Vec::new()),
-            Some(OrderBy::Rank(_)) => Err(Error::refused("The query clause ORDER BY RANK")),
+            Some(OrderBy::Rank(_)) => Err(Error::unsupported("The query clause ORDER BY RANK")),
             Some(OrderBy::Keys(keys)) => keys.iter().map(|key| self.sort_key(key)).collect(),
         }
     }

@@ -308,7 +308,7 @@ fn user_call<'a>(
     cx: &Context<'_>,
 ) -> Result<Datum<'a>> {
     let Some(functions) = cx.user_functions else {
-        return Err(Error::refused(format_args!("The user-defined function udf.{function}")));
+        return Err(Error::unsupported(format_args!("The user-defined function udf.{function}")));
     };
     let arguments = evaluate_all(arguments, rows, cx)?;
     if arguments.iter().any(Option::is_none) {

@@ -411,8 +411,8 @@ fn owner_missing() -> Error {
 fn check_supported(definition: &ContainerDefinition) -> Result<()> {
     computed::check(definition)?;
     global_index::check_no_ttl(definition)?;
-    match definition.not_built() {
-        Some(setting) => Err(Error::refused(format_args!("The container setting {setting}"))),
+    match definition.unsupported_setting() {
+        Some(setting) => Err(Error::unsupported(format_args!("The container setting {setting}"))),
         None => Ok(()),
     }
 }

@@ -260,9 +260,9 @@ fn grant_in_copy(from: &Database, to: &Database, grant: &PermissionGrant) -> Per
 fn resource_in_copy(from: &Database, to: &Database, resource: &str) -> Option<String> {
     let names: Vec<&str> = resource.split('/').filter(|name| !name.is_empty()).collect();
     let ["dbs", database, "colls", container, within @ ..] = names.as_slice() else { return None };
-    let database = percent::name(database);
+    let database = percent::decode_lenient(database);
     if looks_like_database_rid(&database) {
-        let rid = ContainerRid::parse(&percent::name(container))?;
+        let rid = ContainerRid::parse(&percent::decode_lenient(container))?;
         let old = from.containers.get(&rid.number).filter(|old| old.rid == rid)?;
         return resource_by_rid(to, old, within);
     }
@@ -275,7 +275,7 @@ fn resource_by_rid(to: &Database, old: &Container, within: &[&str]) -> Option<St
     let container = to.container(&old.definition.id)?.rid;
     let resource = format!("dbs/{}/colls/{container}", to.rid);
     let [kind, rid] = within else { return within.is_empty().then_some(resource) };
-    let rid = percent::name(rid);
+    let rid = percent::decode_lenient(rid);
     let item = ItemRid::parse(&rid).map(|rid| ItemRid { container, ..rid }.to_string());
     let rid = item.or_else(|| ScriptRid::parse(&rid).map(|rid| ScriptRid { container, ..rid }.to_string()))?;
     Some(format!("{resource}/{kind}/{rid}"))

@@ -341,7 +341,7 @@ async fn load_database(with: &Loader<'_>, rid: DatabaseRid, row: &[u8]) -> Resul
 
 async fn load_container(with: &Loader<'_>, database: &str, rid: ContainerRid, row: &Value) -> Result<Container> {
     let missing = || Error::corrupt("container row");
-    let definition = ContainerDefinition::stored(row.get("definition").ok_or_else(missing)?)?;
+    let definition = ContainerDefinition::from_stored(row.get("definition").ok_or_else(missing)?)?;
     let map = PartitionMap::from_value(row.get("map").ok_or_else(missing)?)?;
     let partitions = open_partitions(&map, with.store, with.committer).await?;
     let version = version(row)?;

@@ -177,7 +177,7 @@ async fn trim_versions(
         return Ok(false);
     }
     let retention_s = container.definition.change_feed.map_or(0, |feed| feed.retention_minutes.saturating_mul(60));
-    let before_s = match container.definition.keeps_versions() {
+    let before_s = match container.definition.has_all_versions_feed() {
         true => now_s.saturating_sub(retention_s),
         false => u32::MAX,
     };

@@ -118,7 +118,7 @@ impl JobOutcome {
     pub(super) fn of(ended: Result<()>) -> JobOutcome {
         match ended {
             Ok(()) => JobOutcome::Done,
-            Err(error) if error.kind == Kind::Refused && error.message == CANCELLED => JobOutcome::Cancelled,
+            Err(error) if error.kind == Kind::Unsupported && error.message == CANCELLED => JobOutcome::Cancelled,
             Err(error) => JobOutcome::Failed(error.message),
         }
     }
@@ -270,7 +270,7 @@ impl JobRegistry {
         }
         match self.is_closing() {
             true => Err(stopping()),
-            false if is_cancelled(&self.state.borrow()) => Err(Error::new(Kind::Refused, CANCELLED)),
+            false if is_cancelled(&self.state.borrow()) => Err(Error::new(Kind::Unsupported, CANCELLED)),
             false => Ok(()),
         }
     }

@@ -72,7 +72,7 @@ impl<'h> Host<'h> {
         let pool = &self.task.scripts.procedures;
         let outcome = pool
             .run(&script.program, call, |asked| asked.into_iter().map(|operation| self.reply_to(operation)).collect());
-        self.charge_ru += price::script(outcome.work.elapsed_ms);
+        self.charge_ru += price::script(outcome.usage.elapsed_ms);
         outcome
     }
 
@@ -97,7 +97,7 @@ impl<'h> Host<'h> {
                 OperationResult::Failed(error)
             }
         };
-        OperationReply { ticket: operation.ticket, reply }
+        OperationReply { id: operation.id, result: reply }
     }
 
     fn execute(&mut self, action: Action) -> Result<OperationResult, Rejected> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use pleiad_model::policy::{COMPOSITE_PATHS_PER_INDEX_MAX, PathStep, VectorIndexType, is_made_when_read};
+use pleiad_model::policy::{COMPOSITE_PATHS_PER_INDEX_MAX, PathStep, VectorIndexType, is_generated_on_read};
 use pleiad_partition::index::UsableIndex;
 use pleiad_sql::index_predicate::{
     IndexPredicate, OrderPath, PathPredicate, TextScoreOrder, ValuePredicate, VectorOrder, path_text,
@@ -362,7 +362,7 @@ fn suggestion<'c>(all: &'c [IndexPredicate<'_>]) -> Vec<&'c [PathStep]> {
     for condition in all {
         let IndexPredicate::Path(PathPredicate { path, value }) = condition else { continue };
         match value {
-            _ if path.contains(&PathStep::Element) || is_made_when_read(path) => {}
+            _ if path.contains(&PathStep::Element) || is_generated_on_read(path) => {}
             ValuePredicate::Equal(_) if !equal.contains(&path.as_slice()) => equal.push(path),
             ValuePredicate::Range(..) if !ranges.contains(&path.as_slice()) => ranges.push(path),
             _ => {}

@@ -1,8 +1,8 @@
 use super::*;
 
 #[track_caller]
-fn check_invalid<T: std::fmt::Debug>(answer: Result<T>, part: &str) {
-    let error = answer.expect_err("invalid");
+fn check_invalid<T: std::fmt::Debug>(result: Result<T>, part: &str) {
+    let error = result.expect_err("invalid");
     assert_eq!(error.kind, crate::Kind::Invalid);
     assert!(error.message.contains(part), "{} does not contain {part:?}", error.message);
 }
@@ -12,7 +12,7 @@ fn item(text: &str) -> Value {
 }
 
 #[test]
-fn names_that_a_url_can_carry_are_allowed() {
+fn names_must_be_addressable_in_a_url() {
     for id in ["a", " leading space", "日本 😀", "a.b:c@d$&+,;=%20\"'<>"] {
         assert_eq!(check_item_id(id), Ok(()), "{id}");
         assert_eq!(check_resource_name(id), Ok(()), "{id}");
@@ -25,7 +25,7 @@ fn names_that_a_url_can_carry_are_allowed() {
 }
 
 #[test]
-fn names_have_a_length() {
+fn name_lengths_are_limited() {
     assert_eq!(check_item_id(&"a".repeat(1023)), Ok(()));
     assert_eq!(check_resource_name(&"é".repeat(255)), Ok(()));
     let item = "Ensure to provide a unique non-empty string less than '1024' characters.";
@@ -37,7 +37,7 @@ fn names_have_a_length() {
 }
 
 #[test]
-fn an_item_has_an_id() {
+fn an_item_needs_a_string_id() {
     assert_eq!(item_id(&item(r#"{"id":"x"}"#)), Ok("x"));
     check_invalid(item_id(&item("{}")), "the required properties - 'id; ' - are missing");
     check_invalid(item_id(&item("[]")), "are missing");

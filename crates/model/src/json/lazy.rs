@@ -33,7 +33,7 @@ pub enum JsonType {
 }
 
 /// `None` if no value begins here.
-pub fn kind(text: &[u8]) -> Option<JsonType> {
+pub fn json_type(text: &[u8]) -> Option<JsonType> {
     match *text.get(skip_space(text, 0))? {
         b'"' => Some(JsonType::String),
         b'{' => Some(JsonType::Object),
@@ -58,7 +58,7 @@ pub fn skip(text: &[u8], at: usize) -> usize {
 
 /// The text of a property's value.
 pub fn property<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
-    properties(object).find(|property| is_string(property.name, name)).map(|property| property.value)
+    properties(object).find(|property| string_equals(property.name, name)).map(|property| property.value)
 }
 
 /// The text of an array's nth element, from zero.
@@ -78,42 +78,42 @@ pub struct RawProperty<'a> {
 
 /// The properties of an object in text order; empty if the text is not an object.
 pub fn properties(object: &[u8]) -> RawProperties<'_> {
-    RawProperties { walk: JsonScanner::into(object, b'{') }
+    RawProperties { scanner: JsonScanner::inside(object, b'{') }
 }
 
 #[derive(Clone, Debug)]
 pub struct RawProperties<'a> {
-    walk: JsonScanner<'a>,
+    scanner: JsonScanner<'a>,
 }
 
 impl<'a> Iterator for RawProperties<'a> {
     type Item = RawProperty<'a>;
 
     fn next(&mut self) -> Option<RawProperty<'a>> {
-        let (name, _) = self.walk.value(b'}')?;
-        self.walk.expect(b':')?;
-        let (value, value_at) = self.walk.value(b'}')?;
-        self.walk.comma();
+        let (name, _) = self.scanner.next_value(b'}')?;
+        self.scanner.expect(b':')?;
+        let (value, value_at) = self.scanner.next_value(b'}')?;
+        self.scanner.skip_comma();
         Some(RawProperty { name, value, value_at })
     }
 }
 
 /// The texts of an array's elements; empty if the text is not an array.
 pub fn elements(array: &[u8]) -> Elements<'_> {
-    Elements { walk: JsonScanner::into(array, b'[') }
+    Elements { scanner: JsonScanner::inside(array, b'[') }
 }
 
 #[derive(Clone, Debug)]
 pub struct Elements<'a> {
-    walk: JsonScanner<'a>,
+    scanner: JsonScanner<'a>,
 }
 
 impl<'a> Iterator for Elements<'a> {
     type Item = &'a [u8];
 
     fn next(&mut self) -> Option<&'a [u8]> {
-        let (element, _) = self.walk.value(b']')?;
-        self.walk.comma();
+        let (element, _) = self.scanner.next_value(b']')?;
+        self.scanner.skip_comma();
         Some(element)
     }
 }
@@ -126,12 +126,12 @@ struct JsonScanner<'a> {
 }
 
 impl<'a> JsonScanner<'a> {
-    fn into(text: &'a [u8], open: u8) -> Self {
-        let mut walk = JsonScanner { text, at: 0 };
-        if walk.expect(open).is_none() {
-            walk.at = text.len();
+    fn inside(text: &'a [u8], open: u8) -> Self {
+        let mut scanner = JsonScanner { text, at: 0 };
+        if scanner.expect(open).is_none() {
+            scanner.at = text.len();
         }
-        walk
+        scanner
     }
 
     fn expect(&mut self, token: u8) -> Option<()> {
@@ -140,7 +140,7 @@ impl<'a> JsonScanner<'a> {
     }
 
     /// The next value and the position where it begins.
-    fn value(&mut self, close: u8) -> Option<(&'a [u8], usize)> {
+    fn next_value(&mut self, close: u8) -> Option<(&'a [u8], usize)> {
         let from = skip_space(self.text, self.at);
         if *self.text.get(from)? == close {
             return None;
@@ -152,7 +152,7 @@ impl<'a> JsonScanner<'a> {
     }
 
     /// Skips the comma; if none follows, the scan is finished.
-    fn comma(&mut self) {
+    fn skip_comma(&mut self) {
         if self.expect(b',').is_none() {
             self.at = self.text.len();
         }
@@ -202,12 +202,12 @@ pub fn string(text: &[u8]) -> Option<Cow<'_, str>> {
 }
 
 /// Whether the text is a string with this value.
-pub fn is_string(text: &[u8], want: &str) -> bool {
+pub fn string_equals(text: &[u8], expected: &str) -> bool {
     let Some(quoted) = quoted(text) else { return false };
     // An escape is longer than its character, so text of the same length without escapes is equal only byte for byte.
-    match quoted.len() == want.len() {
-        true => quoted == want.as_bytes() && memchr::memchr(b'\\', quoted).is_none(),
-        false => quoted.len() > want.len() && string(text).is_some_and(|is| is == want),
+    match quoted.len() == expected.len() {
+        true => quoted == expected.as_bytes() && memchr::memchr(b'\\', quoted).is_none(),
+        false => quoted.len() > expected.len() && string(text).is_some_and(|is| is == expected),
     }
 }
 
@@ -221,7 +221,7 @@ fn quoted(text: &[u8]) -> Option<&[u8]> {
 
 /// A scalar value; `None` for arrays and objects.
 pub fn scalar(text: &[u8]) -> Option<Value> {
-    match kind(text)? {
+    match json_type(text)? {
         JsonType::Null => Some(Value::Null),
         JsonType::Bool => Some(Value::Bool(text.trim_ascii() == b"true")),
         JsonType::Number => number(text).map(Value::Number),
@@ -252,7 +252,7 @@ fn skip_nested(text: &[u8], mut at: usize, bracket: Bracket) -> usize {
     let mut depth = 1usize;
     while let Some(byte) = text.get(at) {
         at += 1;
-        match MARKS[usize::from(*byte)] & (bracket | QUOTE) {
+        match STRUCTURAL[usize::from(*byte)] & (bracket | QUOTE) {
             0 => {}
             QUOTE => at = skip_string(text, at),
             _ if *byte == b'{' || *byte == b'[' => depth += 1,
@@ -270,9 +270,9 @@ fn skip_space(text: &[u8], at: usize) -> usize {
     }
 }
 
-fn skip_while(text: &[u8], at: usize, goes_on: impl Fn(u8) -> bool) -> usize {
+fn skip_while(text: &[u8], at: usize, predicate: impl Fn(u8) -> bool) -> usize {
     let rest = text.get(at..).unwrap_or_default();
-    rest.iter().position(|&byte| !goes_on(byte)).map_or(text.len(), |passed| at + passed)
+    rest.iter().position(|&byte| !predicate(byte)).map_or(text.len(), |passed| at + passed)
 }
 
 fn ends_literal(byte: u8) -> bool {
@@ -285,7 +285,7 @@ const SQUARE: Bracket = 2;
 const QUOTE: u8 = 4;
 
 /// For each byte, its role in the search for the end of an object or array.
-const MARKS: [u8; 256] = {
+const STRUCTURAL: [u8; 256] = {
     let mut table = [0; 256];
     table[b'{' as usize] = CURLY;
     table[b'}' as usize] = CURLY;

@@ -7,24 +7,24 @@
 //! ```
 
 /// The text with U+FFFD in place of every lone surrogate; `None` if it has none.
-pub(super) fn mended(text: &[u8]) -> Option<Vec<u8>> {
-    let (mut out, mut at, mut halves) = (Vec::with_capacity(text.len()), 0, 0);
+pub(super) fn replace_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {
+    let (mut out, mut at, mut replaced) = (Vec::with_capacity(text.len()), 0, 0);
     while at < text.len() {
-        let (length, whole) = piece(&text[at..]);
-        match whole {
+        let (length, is_valid) = next_unit(&text[at..]);
+        match is_valid {
             true => out.extend_from_slice(&text[at..at + length]),
             false => out.extend_from_slice(b"\\ufffd"),
         }
-        halves += usize::from(!whole);
+        replaced += usize::from(!is_valid);
         at += length;
     }
-    (halves > 0).then_some(out)
+    (replaced > 0).then_some(out)
 }
 
 /// The length of the next unit in bytes, and whether it is valid: anything but a lone surrogate.
-fn piece(text: &[u8]) -> (usize, bool) {
-    match (text, unit(text)) {
-        (_, Some(0xD800..=0xDBFF)) => match text.get(6..).and_then(unit) {
+fn next_unit(text: &[u8]) -> (usize, bool) {
+    match (text, escaped_unit(text)) {
+        (_, Some(0xD800..=0xDBFF)) => match text.get(6..).and_then(escaped_unit) {
             Some(0xDC00..=0xDFFF) => (12, true),
             _ => (6, false),
         },
@@ -36,7 +36,7 @@ fn piece(text: &[u8]) -> (usize, bool) {
 }
 
 /// `\uXXXX`
-fn unit(text: &[u8]) -> Option<u16> {
+fn escaped_unit(text: &[u8]) -> Option<u16> {
     let [b'\\', b'u', digits @ ..] = text.get(..6)? else { return None };
     u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn a_half_is_replaced_and_a_pair_is_not() {
+    fn lone_surrogates_are_replaced_and_pairs_are_kept() {
         check(r#""a\ud83d""#, "a\u{FFFD}");
         check(r#""\ude00b""#, "\u{FFFD}b");
         check(r#""\ud83d\ud83d\ude00""#, "\u{FFFD}\u{1F600}");
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_otherwise_stays_wrong() {
+    fn other_syntax_errors_are_still_reported() {
         for text in [r#""\ud83d"#, r#"{"\ud83d"}"#, r#""\ud8""#, r#""\ud83d\x""#, r#""\u+123""#, "\"\\ud83d\u{1}\""] {
             assert!(parse(text.as_bytes()).is_err(), "{text}");
         }

@@ -16,7 +16,7 @@ fn check_invalid(text: &[u8], part: &str) {
 }
 
 #[test]
-fn text_comes_back_compact_and_in_its_order() {
+fn text_is_rewritten_compactly_in_property_order() {
     check(r#" { "b" : [ 1 , true , null ] , "a" : { } } "#, r#"{"b":[1,true,null],"a":{}}"#);
     check("\"x\"", "\"x\"");
     check("[]", "[]");
@@ -42,7 +42,7 @@ fn numbers_are_exact_as_integers_and_shortest_as_doubles() {
 }
 
 #[test]
-fn doubles_can_be_told_from_integers() {
+fn write_doubles_marks_integral_doubles() {
     let weights = [2.0, 0.5, -1.0].map(Value::from).to_vec();
     let value = Object::new().with("weights", weights).with("take", Value::from(10u64));
     let mut out = Vec::new();
@@ -51,7 +51,7 @@ fn doubles_can_be_told_from_integers() {
 }
 
 #[test]
-fn numbers_no_double_can_hold_are_refused() {
+fn numbers_beyond_f64_are_rejected() {
     check_invalid(b"1e400", "number out of range at line 1 column");
     check_invalid(b"[-1e999]", "number out of range");
     check_invalid(b"NaN", "line 1 column");
@@ -63,7 +63,7 @@ fn a_computed_infinity_is_written_as_null() {
 }
 
 #[test]
-fn strings_escape_only_what_json_asks_for() {
+fn only_required_characters_are_escaped() {
     check(
         r#""é \u65e5 \ud83d\ude00 \/ \" \\ \n \u0001 \u001f \u007f""#,
         "\"é 日 😀 / \\\" \\\\ \\n \\u0001 \\u001f \u{7f}\"",
@@ -72,7 +72,7 @@ fn strings_escape_only_what_json_asks_for() {
 }
 
 #[test]
-fn a_repeated_name_keeps_its_first_place_and_its_last_value() {
+fn a_duplicate_name_keeps_its_first_position_and_its_last_value() {
     check(r#"{"a":1,"b":2,"a":3}"#, r#"{"a":3,"b":2}"#);
     let many: Vec<String> = (0..100).map(|n| format!("\"p{}\":{n}", n % 50)).collect();
     let value = parse(format!("{{{}}}", many.join(",")).as_bytes()).expect("valid");
@@ -83,14 +83,14 @@ fn a_repeated_name_keeps_its_first_place_and_its_last_value() {
 }
 
 #[test]
-fn an_object_may_have_very_many_properties() {
+fn an_object_may_have_100_000_properties() {
     let many: Vec<String> = (0..100_000).map(|n| format!("\"p{n}\":{n}")).collect();
     let value = parse(format!("{{{}}}", many.join(",")).as_bytes()).expect("valid");
     assert_eq!(value.as_object().map(Object::len), Some(100_000));
 }
 
 #[test]
-fn nesting_ends_at_its_limit() {
+fn nesting_is_limited() {
     let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
     check(&nested(NESTING_MAX), &nested(NESTING_MAX));
     check_invalid(nested(NESTING_MAX + 1).as_bytes(), "128 arrays and objects");
@@ -99,7 +99,7 @@ fn nesting_ends_at_its_limit() {
 }
 
 #[test]
-fn what_is_not_json_is_refused_with_its_place() {
+fn syntax_errors_are_reported_with_their_position() {
     check_invalid(b"", "line 1 column 0");
     check_invalid(b"{\n\"a\":}", "line 2 column 5");
     check_invalid(b"{} {}", "trailing characters at line 1 column 4");
@@ -146,7 +146,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn every_value_survives_its_text(value in values()) {
+    fn values_round_trip_through_text(value in values()) {
         let text = to_string(&value);
         let again = parse(text.as_bytes()).expect("text that `to_string` wrote is valid");
         prop_assert!(same(&value, &again), "{text}");
@@ -154,12 +154,12 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
         let _ = parse(&bytes);
     }
 
     #[test]
-    fn we_write_what_another_reader_understands(value in values()) {
+    fn output_is_valid_for_serde_json(value in values()) {
         prop_assert!(serde_json::from_str::<serde_json::Value>(&to_string(&value)).is_ok());
     }
 }

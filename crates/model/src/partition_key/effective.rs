@@ -41,7 +41,7 @@ impl EffectiveKey {
         if !digits.len().is_multiple_of(2) {
             return Err(invalid());
         }
-        let bytes: Option<Vec<u8>> = digits.chunks_exact(2).map(read_pair).collect();
+        let bytes: Option<Vec<u8>> = digits.chunks_exact(2).map(parse_hex_pair).collect();
         Ok(EffectiveKey::from_bytes(&bytes.ok_or_else(invalid)?))
     }
 
@@ -72,7 +72,7 @@ impl EffectiveKey {
     }
 
     /// This position with one more byte.
-    fn then(&self, byte: u8) -> EffectiveKey {
+    fn with_byte(&self, byte: u8) -> EffectiveKey {
         EffectiveKey::of_parts(&[self.as_bytes(), &[byte]])
     }
 
@@ -89,7 +89,7 @@ impl EffectiveKey {
     }
 }
 
-fn read_pair(pair: &[u8]) -> Option<u8> {
+fn parse_hex_pair(pair: &[u8]) -> Option<u8> {
     let digit = |at: usize| char::from(pair[at]).to_digit(16);
     u8::try_from(digit(0)? << 4 | digit(1)?).ok()
 }
@@ -166,13 +166,13 @@ impl EpkRange {
 
     /// All hierarchical keys that begin with these levels.
     pub fn of_prefix(prefix: EffectiveKey) -> EpkRange {
-        let max = prefix.then(0xFF);
+        let max = prefix.with_byte(0xFF);
         EpkRange { min: prefix, max }
     }
 
     /// Exactly one key: `…49B7` to `…49B8`, and for the empty key `""` to `00`.
     pub fn of_point(key: EffectiveKey) -> EpkRange {
-        let max = key.next_of_same_length().unwrap_or_else(|| key.then(0x00));
+        let max = key.next_of_same_length().unwrap_or_else(|| key.with_byte(0x00));
         EpkRange { min: key, max }
     }
 }

@@ -80,7 +80,7 @@ fn s36_effective_keys_of_numbers() {
 }
 
 #[test]
-fn s36_effective_keys_of_the_rest() {
+fn s36_effective_keys_of_booleans_null_and_undefined() {
     check_effective("true", "0E711127C5B5A8E4726AC6DD306A3E59", "05C1D7C5A903D803");
     check_effective("false", "2FE1BE91E90A3439635E0E9E37361EF2", "05C1DB857D857C02");
     check_effective("null", "378867E4430E67857ACE5C908374FE16", "05C1ED45D7475601");
@@ -113,13 +113,13 @@ fn s36_effective_keys_of_hierarchical_keys() {
 }
 
 #[test]
-fn the_empty_key_lies_before_all_others() {
+fn the_empty_key_sorts_first() {
     let range = EpkRange::of_point(key("[]").effective(&v1()));
     assert_eq!((range.min.to_string(), range.max.to_string()), (String::new(), "00".to_owned()));
 }
 
 #[test]
-fn a_prefix_holds_the_keys_below_it() {
+fn a_prefix_range_contains_its_keys() {
     let range = EpkRange::of_prefix(key(r#"["redmond"]"#).effective(&hierarchy()));
     assert_eq!(range.max.to_string(), "22E342F38A486A088463DFF7838A5963FF");
     assert!(range.contains(&key(r#"["redmond","wa",98052]"#).effective(&hierarchy())));
@@ -165,7 +165,7 @@ fn s37_initial_ranges_of_version_1_keys() {
 }
 
 #[test]
-fn headers_come_back_as_they_were() {
+fn headers_round_trip() {
     for header in
         [r#"["a"]"#, "[]", "[{}]", "[null]", "[12]", "[1.5,true,false]", "[-0.0]", r#"["a","b",{}]"#, r#"["\"\\\n"]"#]
     {
@@ -175,7 +175,7 @@ fn headers_come_back_as_they_were() {
 }
 
 #[test]
-fn s10_what_cannot_be_a_key_is_refused() {
+fn s10_invalid_keys_are_rejected() {
     for header in
         [r#"[{"a":1}]"#, "[[]]", "[[1]]", "{}", "\"a\"", "", "a", "[\"a]", "[\"\t\"]", "[1", "[1e400]", "null"]
     {
@@ -191,7 +191,7 @@ fn check_extract(definition: &PartitionKeyDefinition, item: &str, want: &str) {
 }
 
 #[test]
-fn s4_s10_the_key_comes_from_the_item() {
+fn s4_s10_the_key_is_extracted_from_the_item() {
     check_extract(&v2(), r#"{"pk":"Sales"}"#, r#"["Sales"]"#);
     check_extract(&v2(), r#"{"pk":7}"#, "[7]");
     check_extract(&v2(), r#"{"pk":null}"#, "[null]");
@@ -232,7 +232,7 @@ fn s17_large_keys_have_2048_bytes_at_most() {
 }
 
 #[test]
-fn s18_of_a_version_1_key_the_first_100_characters_count() {
+fn s18_only_the_first_100_characters_of_a_version_1_key_count() {
     let long = |tail: &str| key(&format!("[\"{}{tail}\"]", "é".repeat(100)));
     assert_eq!(encoded(&long("a"), &v1()), encoded(&long("b"), &v1()));
     assert_eq!(long("a").effective(&v1()), long("b").effective(&v1()));
@@ -242,14 +242,14 @@ fn s18_of_a_version_1_key_the_first_100_characters_count() {
 }
 
 #[test]
-fn s18_a_character_is_never_cut_in_half() {
+fn s18_truncation_never_splits_a_character() {
     assert_eq!(v1::truncated(&"😀".repeat(60)), "😀".repeat(50));
     assert_eq!(v1::truncated(&format!("{}😀", "a".repeat(99))), "a".repeat(99));
     assert_eq!(v1::truncated(&"é".repeat(100)), "é".repeat(100));
 }
 
 #[test]
-fn s18_long_texts_give_101_bytes_and_no_end() {
+fn s18_long_texts_append_101_bytes_without_terminator() {
     let effective = key(&format!("[\"{}\"]", "é".repeat(100))).effective(&v1());
     let text = effective.as_bytes().iter().position(|&byte| byte == 0x08).map(|at| &effective.as_bytes()[at + 1..]);
     assert_eq!(text.map(<[u8]>::len), Some(101));
@@ -279,7 +279,7 @@ fn effective(hex: &str) -> EffectiveKey {
 }
 
 #[test]
-fn positions_are_read_and_printed_as_hex() {
+fn effective_keys_are_parsed_and_printed_as_hex() {
     assert_eq!(effective(""), EffectiveKey::MIN);
     assert_eq!(effective("ff"), EffectiveKey::MAX);
     assert_eq!(effective("05c1Ed").to_string(), "05C1ED");
@@ -289,7 +289,7 @@ fn positions_are_read_and_printed_as_hex() {
 }
 
 #[test]
-fn a_point_is_a_range_of_one() {
+fn a_point_range_contains_one_key() {
     let end = |hex: &str| EpkRange::of_point(effective(hex)).max.to_string();
     assert_eq!(end("49B7"), "49B8");
     assert_eq!(end("49FF"), "4A00");
@@ -297,13 +297,13 @@ fn a_point_is_a_range_of_one() {
 }
 
 #[test]
-fn version_1_null_lies_in_the_range_python_asks_for() {
-    let asked = EpkRange { min: effective("05C1ED45D74756"), max: effective("05C1ED45D74757") };
-    assert!(asked.contains(&key("[null]").effective(&v1())));
+fn version_1_null_is_in_the_range_that_the_python_sdk_requests() {
+    let requested = EpkRange { min: effective("05C1ED45D74756"), max: effective("05C1ED45D74757") };
+    assert!(requested.contains(&key("[null]").effective(&v1())));
 }
 
 #[test]
-fn ranges_meet_where_they_overlap() {
+fn intersect_returns_the_overlap() {
     let range = |min: &str, max: &str| EpkRange { min: effective(min), max: effective(max) };
     assert_eq!(range("", "20").intersect(&range("10", "FF")), Some(range("10", "20")));
     assert_eq!(range("", "10").intersect(&range("10", "FF")), None);
@@ -332,12 +332,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn a_key_survives_its_header(key in keys(3)) {
+    fn keys_round_trip_through_headers(key in keys(3)) {
         prop_assert_eq!(PartitionKey::parse(&key.to_json()).expect("a header that `to_json` wrote is valid"), key);
     }
 
     #[test]
-    fn component_bytes_are_equal_for_equal_keys_only_and_never_a_beginning(a in keys(2), b in keys(2)) {
+    fn component_bytes_are_injective_and_prefix_free(a in keys(2), b in keys(2)) {
         let (x, y) = (encoded(&a, &hierarchy()), encoded(&b, &hierarchy()));
         prop_assert_eq!(a == b, x == y);
         prop_assert!(x == y || !y.starts_with(&x));
@@ -345,7 +345,7 @@ proptest! {
     }
 
     #[test]
-    fn one_logical_partition_has_one_position(a in keys(1), b in keys(1)) {
+    fn equal_component_bytes_have_equal_effective_keys(a in keys(1), b in keys(1)) {
         for definition in [v1(), v2()] {
             if encoded(&a, &definition) == encoded(&b, &definition) {
                 prop_assert_eq!(a.effective(&definition), b.effective(&definition));
@@ -363,7 +363,7 @@ proptest! {
     }
 
     #[test]
-    fn positions_sort_as_their_texts(a in prop::collection::vec(any::<u8>(), 0..60), b in prop::collection::vec(any::<u8>(), 0..60)) {
+    fn effective_keys_sort_as_their_hex_text(a in prop::collection::vec(any::<u8>(), 0..60), b in prop::collection::vec(any::<u8>(), 0..60)) {
         let (a, b) = (EffectiveKey::from_bytes(&a), EffectiveKey::from_bytes(&b));
         prop_assert_eq!(a.cmp(&b), a.to_string().cmp(&b.to_string()));
         prop_assert_eq!(effective(&a.to_string()), a);
@@ -371,20 +371,20 @@ proptest! {
 
     #[test]
     fn s37_version_2_ranges_are_equally_wide(count in 1_u32..2000) {
-        let bounds: Vec<u128> = (0..=count).map(|at| share(v2::POSITIONS - 1, at, count)).collect();
+        let bounds: Vec<u128> = (0..=count).map(|at| mul_div(v2::POSITIONS - 1, at, count)).collect();
         let widths: Vec<u128> = bounds.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let (least, most) = (widths.iter().min(), widths.iter().max());
         prop_assert!(most.zip(least).is_some_and(|(most, least)| most - least <= 1));
     }
 
     #[test]
-    fn no_header_makes_it_panic(header in "[\\[\\]\"{}a1,\\\\]{0,10}") {
+    fn arbitrary_headers_never_panic(header in "[\\[\\]\"{}a1,\\\\]{0,10}") {
         let _ = PartitionKey::parse(&header);
     }
 }
 
 #[test]
-fn s37_the_middle_of_the_space_is_where_two_initial_ranges_meet() {
+fn s37_the_midpoint_of_the_space_is_the_bound_between_two_initial_ranges() {
     for definition in [v1(), v2(), hierarchy()] {
         let halves = initial_ranges(&definition, 2);
         let middle = midpoint(&definition, &EpkRange::FULL);

@@ -35,13 +35,13 @@ pub(super) fn position_of_hash(hash: u32) -> EffectiveKey {
 }
 
 /// The position of the hash value in the middle of a range.
-pub(super) fn between(range: &EpkRange) -> EffectiveKey {
-    let (low, high) = (first_hash_from(&range.min), first_hash_from(&range.max));
+pub(super) fn midpoint(range: &EpkRange) -> EffectiveKey {
+    let (low, high) = (lower_bound_hash(&range.min), lower_bound_hash(&range.max));
     position_of_hash(low + high.saturating_sub(low) / 2)
 }
 
 /// The smallest hash value whose position is not before this one, or the largest value.
-fn first_hash_from(key: &EffectiveKey) -> u32 {
+fn lower_bound_hash(key: &EffectiveKey) -> u32 {
     let (mut low, mut high) = (0, u32::MAX);
     while low < high {
         let middle = low + (high - low) / 2;
@@ -92,18 +92,18 @@ fn append_sortable(component: &KeyComponent, out: &mut Vec<u8>) {
 /// ```
 fn append_number(n: f64, out: &mut Vec<u8>) {
     const SIGN: u64 = 1 << 63;
-    const FOLLOWED: u8 = 1;
+    const MORE_FOLLOWS: u8 = 1;
     let bits = n.to_bits();
     let mut left = if bits & SIGN == 0 { bits ^ SIGN } else { bits.wrapping_neg() };
     out.extend_from_slice(&[NUMBER, (left >> 56) as u8]);
     left <<= 8;
     loop {
-        let seven = (left >> 56) as u8 & !FOLLOWED;
+        let seven = (left >> 56) as u8 & !MORE_FOLLOWS;
         left <<= 7;
         if left == 0 {
             return out.push(seven);
         }
-        out.push(seven | FOLLOWED);
+        out.push(seven | MORE_FOLLOWS);
     }
 }
 

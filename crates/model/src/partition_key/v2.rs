@@ -49,7 +49,7 @@ const LEVEL_BYTES: usize = 16;
 
 /// The middle of a range, computed as a number of `levels` levels and truncated to one level, to two, and so on. The
 /// shorter ones may lie outside the range.
-pub(super) fn between(range: &EpkRange, levels: usize) -> Vec<EffectiveKey> {
+pub(super) fn midpoint_candidates(range: &EpkRange, levels: usize) -> Vec<EffectiveKey> {
     let mut bytes = padded(&range.min, levels);
     let mut carry = 0;
     for (at, other) in bytes.iter_mut().zip(padded(&range.max, levels)).rev() {

@@ -44,8 +44,8 @@ impl Pointer {
     }
 
     /// Removes and returns the value.
-    pub fn take(&self, item: &mut Value) -> Option<Value> {
-        match self.container(item)? {
+    pub fn remove(&self, item: &mut Value) -> Option<Value> {
+        match self.parent(item)? {
             PointerParent::Object(object, name) => object.remove(name),
             PointerParent::Array(items, index) if index < items.len() => Some(items.remove(index)),
             PointerParent::Array(..) => None,
@@ -53,9 +53,9 @@ impl Pointer {
     }
 
     /// `None` if the parent does not exist or is a scalar.
-    pub fn container<'a>(&'a self, item: &'a mut Value) -> Option<PointerParent<'a>> {
-        let (last, above) = self.names.split_last()?;
-        match above.iter().try_fold(item, |at, name| child(at, name))? {
+    pub fn parent<'a>(&'a self, item: &'a mut Value) -> Option<PointerParent<'a>> {
+        let (last, ancestors) = self.names.split_last()?;
+        match ancestors.iter().try_fold(item, |at, name| child(at, name))? {
             Value::Object(object) => Some(PointerParent::Object(object, last)),
             Value::Array(items) => {
                 let at = if last == "-" { items.len() } else { index(last)? };
@@ -66,21 +66,21 @@ impl Pointer {
     }
 
     /// Creates the parent object, if it is the only missing ancestor.
-    pub fn make_parent(&self, item: &mut Value) {
-        let [above @ .., parent, _] = self.names.as_slice() else { return };
-        if let Some(Value::Object(object)) = above.iter().try_fold(item, |at, name| child(at, name))
+    pub fn create_parent(&self, item: &mut Value) {
+        let [ancestors @ .., parent, _] = self.names.as_slice() else { return };
+        if let Some(Value::Object(object)) = ancestors.iter().try_fold(item, |at, name| child(at, name))
             && object.get(parent).is_none()
         {
             object.set(parent.as_str(), Object::new());
         }
     }
 
-    pub fn no_parent(&self, op: &str) -> Error {
+    pub fn parent_not_found(&self, op: &str) -> Error {
         let above = self.names.len() - 1;
         let parent = Pointer { names: self.names[..above].to_vec() };
         Error::invalid(format!(
             "{op} Operation can only create a child object of an existing node (array or object) and cannot create path recursively, no path found beyond: '{parent}'. {}",
-            super::MORE
+            super::LEARN_MORE
         ))
     }
 }

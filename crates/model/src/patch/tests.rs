@@ -21,7 +21,7 @@ fn check(item: &str, operations: &str, want: &str) {
 }
 
 #[track_caller]
-fn check_refused(item: &str, operations: &str, why: &str) {
+fn check_rejected(item: &str, operations: &str, why: &str) {
     let error = patched(item, operations).unwrap_err();
     assert!(error.message.contains(why), "{error}");
 }
@@ -33,10 +33,10 @@ fn add_creates_overwrites_inserts_and_appends() {
     check(r#"{"a":[1,2]}"#, r#"{"op":"add","path":"/a/1","value":9}"#, r#"{"a":[1,9,2]}"#);
     check(r#"{"a":[1,2]}"#, r#"{"op":"add","path":"/a/2","value":9}"#, r#"{"a":[1,2,9]}"#);
     check(r#"{"a":[1,2]}"#, r#"{"op":"add","path":"/a/-","value":9}"#, r#"{"a":[1,2,9]}"#);
-    check_refused(r#"{"a":[1,2]}"#, r#"{"op":"add","path":"/a/3","value":9}"#, "For Operation(1): The array index");
-    check_refused(r#"{"a":1}"#, r#"{"op":"add","path":"/b/c","value":9}"#, "no path found beyond: '/b'");
-    check_refused(r#"{"a":1}"#, r#"{"op":"add","path":"/a/c","value":9}"#, "no path found beyond: '/a'");
-    check_refused(r#"{"a":[1]}"#, r#"{"op":"add","path":"/a/01","value":9}"#, "no path found beyond: '/a'");
+    check_rejected(r#"{"a":[1,2]}"#, r#"{"op":"add","path":"/a/3","value":9}"#, "For Operation(1): The array index");
+    check_rejected(r#"{"a":1}"#, r#"{"op":"add","path":"/b/c","value":9}"#, "no path found beyond: '/b'");
+    check_rejected(r#"{"a":1}"#, r#"{"op":"add","path":"/a/c","value":9}"#, "no path found beyond: '/a'");
+    check_rejected(r#"{"a":[1]}"#, r#"{"op":"add","path":"/a/01","value":9}"#, "no path found beyond: '/a'");
 }
 
 #[test]
@@ -44,17 +44,17 @@ fn set_is_add_but_overwrites_elements() {
     check(r#"{"a":[1,2]}"#, r#"{"op":"set","path":"/a/1","value":9}"#, r#"{"a":[1,9]}"#);
     check(r#"{"a":[1,2]}"#, r#"{"op":"set","path":"/a/2","value":9}"#, r#"{"a":[1,2,9]}"#);
     check(r#"{}"#, r#"{"op":"set","path":"/a","value":null}"#, r#"{"a":null}"#);
-    check_refused(r#"{"a":[]}"#, r#"{"op":"set","path":"/a/1","value":9}"#, "beyond the end");
+    check_rejected(r#"{"a":[]}"#, r#"{"op":"set","path":"/a/1","value":9}"#, "beyond the end");
 }
 
 #[test]
-fn replace_and_remove_need_something_there() {
+fn replace_and_remove_need_an_existing_value() {
     check(r#"{"a":{"b":1}}"#, r#"{"op":"replace","path":"/a/b","value":2}"#, r#"{"a":{"b":2}}"#);
     check(r#"{"a":[1,2,3]}"#, r#"{"op":"remove","path":"/a/1"}"#, r#"{"a":[1,3]}"#);
-    check_refused(r#"{"a":1}"#, r#"{"op":"replace","path":"/b","value":2}"#, "Replace Operation");
-    check_refused(r#"{"a":1}"#, r#"{"op":"remove","path":"/b"}"#, "Remove Operation");
-    check_refused(r#"{"a":[1]}"#, r#"{"op":"remove","path":"/a/1"}"#, "Remove Operation");
-    check_refused(r#"{"a":[1]}"#, r#"{"op":"remove","path":"/a/-"}"#, "Remove Operation");
+    check_rejected(r#"{"a":1}"#, r#"{"op":"replace","path":"/b","value":2}"#, "Replace Operation");
+    check_rejected(r#"{"a":1}"#, r#"{"op":"remove","path":"/b"}"#, "Remove Operation");
+    check_rejected(r#"{"a":[1]}"#, r#"{"op":"remove","path":"/a/1"}"#, "Remove Operation");
+    check_rejected(r#"{"a":[1]}"#, r#"{"op":"remove","path":"/a/-"}"#, "Remove Operation");
 }
 
 #[test]
@@ -66,63 +66,63 @@ fn increments_are_exact_while_they_fit() {
     check(r#"{"n":1.5}"#, r#"{"op":"incr","path":"/n","value":2}"#, r#"{"n":3.5}"#);
     check(r#"{"a":[1]}"#, r#"{"op":"incr","path":"/a/0","value":2}"#, r#"{"a":[3]}"#);
     check(r#"{}"#, r#"{"op":"incr","path":"/n","value":2}"#, r#"{"n":2}"#);
-    check_refused(r#"{"n":"7"}"#, r#"{"op":"incr","path":"/n","value":1}"#, "on numbers");
-    check_refused(r#"{"n":7}"#, r#"{"op":"incr","path":"/n","value":"1"}"#, "on numbers");
-    check_refused(r#"{"n":1e308}"#, r#"{"op":"incr","path":"/n","value":1e308}"#, "too large");
-    check_refused(r#"{"a":[]}"#, r#"{"op":"incr","path":"/a/0","value":1}"#, "beyond the end");
+    check_rejected(r#"{"n":"7"}"#, r#"{"op":"incr","path":"/n","value":1}"#, "on numbers");
+    check_rejected(r#"{"n":7}"#, r#"{"op":"incr","path":"/n","value":"1"}"#, "on numbers");
+    check_rejected(r#"{"n":1e308}"#, r#"{"op":"incr","path":"/n","value":1e308}"#, "too large");
+    check_rejected(r#"{"a":[]}"#, r#"{"op":"incr","path":"/a/0","value":1}"#, "beyond the end");
 }
 
 #[test]
-fn move_takes_and_puts() {
+fn move_removes_the_source_and_adds_the_target() {
     check(r#"{"a":1,"b":2}"#, r#"{"op":"move","from":"/a","path":"/b"}"#, r#"{"b":1}"#);
     check(r#"{"a":1}"#, r#"{"op":"move","from":"/a","path":"/b/c"}"#, r#"{"b":{"c":1}}"#);
     check(r#"{"a":[1,2,3]}"#, r#"{"op":"move","from":"/a/0","path":"/a/2"}"#, r#"{"a":[2,3,1]}"#);
     check(r#"{"a":1}"#, r#"{"op":"move","from":"/a","path":"/a"}"#, r#"{"a":1}"#);
-    check_refused(r#"{"a":1}"#, r#"{"op":"move","from":"/b","path":"/a"}"#, "Move Operation");
-    check_refused(r#"{"a":{}}"#, r#"{"op":"move","from":"/a","path":"/a/b"}"#, "inside of");
-    check_refused(r#"{"a":1}"#, r#"{"op":"move","from":"/a","path":"/b/c/d"}"#, "no path found beyond: '/b/c'");
+    check_rejected(r#"{"a":1}"#, r#"{"op":"move","from":"/b","path":"/a"}"#, "Move Operation");
+    check_rejected(r#"{"a":{}}"#, r#"{"op":"move","from":"/a","path":"/a/b"}"#, "inside of");
+    check_rejected(r#"{"a":1}"#, r#"{"op":"move","from":"/a","path":"/b/c/d"}"#, "no path found beyond: '/b/c'");
 }
 
 #[test]
-fn operations_build_on_each_other_and_the_second_is_named() {
+fn operations_apply_in_order_and_errors_name_the_operation() {
     let two = r#"{"op":"add","path":"/a","value":{}},{"op":"add","path":"/a/b","value":1}"#;
     check(r#"{}"#, two, r#"{"a":{"b":1}}"#);
-    check_refused("{}", r#"{"op":"add","path":"/a","value":1},{"op":"remove","path":"/b"}"#, "For Operation(2)");
+    check_rejected("{}", r#"{"op":"add","path":"/a","value":1},{"op":"remove","path":"/b"}"#, "For Operation(2)");
 }
 
 #[test]
 fn names_may_hold_slashes_and_tildes() {
     check(r#"{"a/b":{"~":1}}"#, r#"{"op":"set","path":"/a~1b/~0","value":2}"#, r#"{"a/b":{"~":2}}"#);
     check(r#"{}"#, r#"{"op":"set","path":"/~01","value":2}"#, r#"{"~1":2}"#);
-    check_refused("{}", r#"{"op":"set","path":"/a~2","value":2}"#, "~0");
+    check_rejected("{}", r#"{"op":"set","path":"/a~2","value":2}"#, "~0");
 }
 
 #[test]
-fn what_no_item_could_take_is_refused_at_the_door() {
+fn invalid_operations_are_rejected_when_parsed() {
     for path in ["/id", "/_rid", "/_etag", "/_ts", "/_self", "/_attachments"] {
-        check_refused("{}", &format!(r#"{{"op":"set","path":"{path}","value":1}}"#), "cannot be patched");
-        check_refused("{}", &format!(r#"{{"op":"move","from":"{path}","path":"/x"}}"#), "cannot be patched");
+        check_rejected("{}", &format!(r#"{{"op":"set","path":"{path}","value":1}}"#), "cannot be patched");
+        check_rejected("{}", &format!(r#"{{"op":"move","from":"{path}","path":"/x"}}"#), "cannot be patched");
     }
     check(r#"{}"#, r#"{"op":"set","path":"/ttl","value":10}"#, r#"{"ttl":10}"#);
     for path in ["", "/", "a"] {
-        check_refused("{}", &format!(r#"{{"op":"set","path":"{path}","value":1}}"#), "must name a property");
+        check_rejected("{}", &format!(r#"{{"op":"set","path":"{path}","value":1}}"#), "must name a property");
     }
-    check_refused("{}", r#"{"op":"copy","from":"/a","path":"/b"}"#, "'copy' is not a patch operation");
-    check_refused("{}", r#"{"op":"test","path":"/b","value":1}"#, "'test' is not a patch operation");
-    check_refused("{}", r#"{"op":"set","path":"/b"}"#, "needs 'value'");
-    check_refused("{}", r#"{"op":"move","path":"/b"}"#, "needs 'from'");
+    check_rejected("{}", r#"{"op":"copy","from":"/a","path":"/b"}"#, "'copy' is not a patch operation");
+    check_rejected("{}", r#"{"op":"test","path":"/b","value":1}"#, "'test' is not a patch operation");
+    check_rejected("{}", r#"{"op":"set","path":"/b"}"#, "needs 'value'");
+    check_rejected("{}", r#"{"op":"move","path":"/b"}"#, "needs 'from'");
 }
 
 #[test]
-fn ten_operations_and_no_more() {
+fn at_most_ten_operations_are_accepted() {
     let operations = |n| vec![r#"{"op":"incr","path":"/n","value":1}"#; n].join(",");
     check("{}", &operations(10), r#"{"n":10}"#);
-    check_refused("{}", &operations(11), "can't exceed '10'");
-    check_refused("{}", &operations(0), "no operations");
+    check_rejected("{}", &operations(11), "can't exceed '10'");
+    check_rejected("{}", &operations(0), "no operations");
 }
 
 #[test]
-fn a_bare_array_is_a_patch_and_a_condition_is_kept() {
+fn a_bare_array_is_a_patch_and_a_condition_is_parsed() {
     let bare = parse(r#"[{"op":"remove","path":"/a"}]"#).unwrap();
     assert_eq!((bare.len(), &bare.condition), (1, &None));
     let conditional = parse(r#"{"condition":"FROM c WHERE c.a=1","operations":[{"op":"remove","path":"/a"}]}"#);
@@ -131,16 +131,16 @@ fn a_bare_array_is_a_patch_and_a_condition_is_kept() {
 }
 
 #[test]
-fn s16_the_partition_key_is_not_patched() {
+fn s16_the_partition_key_cannot_be_patched() {
     let key = PropertyPath::parse("/a/b").unwrap();
-    let check = |operation: &str| parse(&format!("[{operation}]")).unwrap().check_key(&key);
+    let check = |operation: &str| parse(&format!("[{operation}]")).unwrap().check_partition_key(&key);
     assert!(check(r#"{"op":"set","path":"/a/b","value":1}"#).is_err());
     assert!(check(r#"{"op":"move","from":"/a/b","path":"/c"}"#).is_err());
     assert!(check(r#"{"op":"set","path":"/a/c","value":1}"#).is_ok());
 }
 
 #[test]
-fn an_item_stays_as_shallow_as_can_be_read() {
+fn a_patched_item_stays_within_the_nesting_limit() {
     let nested = |n| (0..n).fold(Value::Null, |value, _| Value::Array(vec![value]));
     let set = |n| {
         let operations = vec![PatchOperation::Set(Pointer::parse("/a").unwrap(), nested(n))];
@@ -177,7 +177,7 @@ fn pointers() -> impl Strategy<Value = String> {
     prop::collection::vec(prop_oneof![4 => names(), 1 => Just("-".to_owned())], 1..4).prop_map(text)
 }
 
-fn one(op: &str, path: &str, value: i64) -> Patch {
+fn single_operation(op: &str, path: &str, value: i64) -> Patch {
     let operation = Object::new().with("op", op).with("path", path).with("from", "/b").with("value", value);
     Patch::parse(&Value::Array(vec![operation.into()])).unwrap()
 }
@@ -189,17 +189,17 @@ proptest! {
     fn remove_after_add_is_identity(item in items(), path in pointers()) {
         let mut changed = item.clone();
         let pointer = Pointer::parse(&path).unwrap();
-        let there = pointer.find(&mut changed).is_some() && matches!(pointer.container(&mut changed), Some(PointerParent::Object(..)));
-        if !there && !path.ends_with('-') && one("add", &path, 1).apply(&mut changed).is_ok() {
-            one("remove", &path, 0).apply(&mut changed).unwrap();
+        let there = pointer.find(&mut changed).is_some() && matches!(pointer.parent(&mut changed), Some(PointerParent::Object(..)));
+        if !there && !path.ends_with('-') && single_operation("add", &path, 1).apply(&mut changed).is_ok() {
+            single_operation("remove", &path, 0).apply(&mut changed).unwrap();
             prop_assert_eq!(changed, item);
         }
     }
 
     #[test]
-    fn what_was_set_is_found(item in items(), path in pointers(), n: i64) {
+    fn a_set_value_is_found_at_its_pointer(item in items(), path in pointers(), n: i64) {
         let mut changed = item;
-        if !path.ends_with('-') && one("set", &path, n).apply(&mut changed).is_ok() {
+        if !path.ends_with('-') && single_operation("set", &path, n).apply(&mut changed).is_ok() {
             prop_assert_eq!(Pointer::parse(&path).unwrap().find(&mut changed).cloned(), Some(Value::from(n)));
         }
     }
@@ -207,16 +207,16 @@ proptest! {
     #[test]
     fn increments_undo_each_other(n in any::<i64>(), by in any::<i64>()) {
         let mut item = Value::Object(Object::new().with("n", n));
-        one("incr", "/n", by).apply(&mut item).unwrap();
+        single_operation("incr", "/n", by).apply(&mut item).unwrap();
         let exact = i128::from(n) + i128::from(by) >= i128::from(i64::MIN);
         if exact && by != i64::MIN {
-            one("incr", "/n", -by).apply(&mut item).unwrap();
+            single_operation("incr", "/n", -by).apply(&mut item).unwrap();
             prop_assert_eq!(item.get("n"), Some(&Value::from(n)));
         }
     }
 
     #[test]
-    fn nothing_panics(item in items(), path in pointers(), op in prop::sample::select(vec!["add", "set", "replace", "remove", "incr", "move"])) {
+    fn apply_never_panics(item in items(), path in pointers(), op in prop::sample::select(vec!["add", "set", "replace", "remove", "incr", "move"])) {
         let operation = Object::new().with("op", op).with("path", path.as_str()).with("from", "/b").with("value", true);
         if let Ok(patch) = Patch::parse(&Value::Array(vec![operation.into()])) {
             let mut item = item;
@@ -225,7 +225,7 @@ proptest! {
     }
 
     #[test]
-    fn pointers_read_back_as_written(path in pointers()) {
+    fn pointers_round_trip_through_text(path in pointers()) {
         prop_assert_eq!(Pointer::parse(&path).unwrap().to_string(), path);
     }
 }

@@ -50,7 +50,7 @@ fn s9_bare_segments_have_letters_digits_and_underscore() {
 }
 
 #[test]
-fn broken_paths_say_why() {
+fn invalid_paths_report_the_reason() {
     check_invalid("", "begins with '/'");
     check_invalid("a", "begins with '/'");
     check_invalid("/", "a segment is empty");
@@ -73,7 +73,7 @@ fn find_follows_objects_only() {
 }
 
 #[test]
-fn spelling_does_not_make_another_path() {
+fn quoted_and_bare_spellings_are_equal() {
     let (bare, quoted) =
         (PropertyPath::parse("/a/b").expect("a path"), PropertyPath::parse("/\"a\"/'b'").expect("a path"));
     assert_eq!(bare, quoted);
@@ -92,7 +92,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_it_panic(text in "[/\"'\\\\a*é]{0,12}") {
+    fn arbitrary_text_never_panics(text in "[/\"'\\\\a*é]{0,12}") {
         let _ = PropertyPath::parse(&text);
     }
 }

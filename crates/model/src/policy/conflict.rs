@@ -18,10 +18,11 @@ pub enum ConflictResolution {
 
 impl ConflictResolution {
     pub(super) fn parse(body: Option<&Value>) -> Result<Self> {
-        let nothing = Object::new();
-        let body = body.map(read::object).transpose()?.unwrap_or(&nothing);
+        let empty = Object::new();
+        let body = body.map(read::object).transpose()?.unwrap_or(&empty);
         let mode = read::optional(body, "mode", read::text)?.unwrap_or("LastWriterWins");
-        let (path, procedure) = (said(body, "conflictResolutionPath")?, said(body, "conflictResolutionProcedure")?);
+        let (path, procedure) =
+            (non_empty_text(body, "conflictResolutionPath")?, non_empty_text(body, "conflictResolutionProcedure")?);
         let (wins, custom) = (mode.eq_ignore_ascii_case("LastWriterWins"), mode.eq_ignore_ascii_case("Custom"));
         match (path, procedure) {
             (_, Some(_)) if wins => Err(Error::invalid(
@@ -62,6 +63,6 @@ impl ConflictResolution {
 }
 
 /// The service writes a member that does not apply as an empty string, and clients send that back.
-fn said<'a>(body: &'a Object, name: &str) -> Result<Option<&'a str>> {
+fn non_empty_text<'a>(body: &'a Object, name: &str) -> Result<Option<&'a str>> {
     Ok(read::optional(body, name, read::text)?.filter(|text| !text.is_empty()))
 }

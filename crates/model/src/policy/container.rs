@@ -65,7 +65,7 @@ impl ContainerDefinition {
     }
 
     /// Parses a stored definition. It stays valid even if the current version would reject it.
-    pub fn stored(body: &Value) -> Result<Self> {
+    pub fn from_stored(body: &Value) -> Result<Self> {
         Self::parse(body, KeyVersion::V1)
     }
 
@@ -77,7 +77,7 @@ impl ContainerDefinition {
             next.conflict_resolution = self.conflict_resolution.clone();
         }
         let mut next = next.check()?;
-        self.check_fixed(&next)?;
+        self.check_immutable(&next)?;
         // The same properties, in the spelling of the creation.
         next.partition_key = self.partition_key.clone();
         next.unique_keys = self.unique_keys.clone();
@@ -92,12 +92,12 @@ impl ContainerDefinition {
         set(&mut object, "partitionKey", self.partition_key.as_ref().map(key::to_object));
         set(&mut object, "defaultTtl", self.default_ttl.map(i64::from));
         set(&mut object, TTL_PATH, self.ttl_path.as_deref());
-        set(&mut object, "uniqueKeyPolicy", filled(&self.unique_keys).map(UniqueKey::policy_to_object));
+        set(&mut object, "uniqueKeyPolicy", non_empty(&self.unique_keys).map(UniqueKey::policy_to_object));
         object.set("conflictResolutionPolicy", self.conflict_resolution.to_object());
         object.set("geospatialConfig", self.geospatial.to_object());
-        let computed = filled(&self.computed_properties);
+        let computed = non_empty(&self.computed_properties);
         set(&mut object, "computedProperties", computed.map(ComputedProperty::to_value));
-        let vectors = filled(&self.vector_embeddings);
+        let vectors = non_empty(&self.vector_embeddings);
         set(&mut object, "vectorEmbeddingPolicy", vectors.map(VectorEmbedding::policy_to_object));
         set(&mut object, "fullTextPolicy", self.full_text.as_ref().map(FullTextPolicy::to_object));
         let encryption = self.client_encryption.as_ref();
@@ -105,45 +105,45 @@ impl ContainerDefinition {
         set(&mut object, "changeFeedPolicy", self.change_feed.map(ChangeFeedPolicy::to_object));
         set(&mut object, "analyticalStorageTtl", self.analytical_storage_ttl.map(i64::from));
         if let Some(index) = &self.global_index {
-            index.put(&mut object);
+            index.write_member(&mut object);
         }
         let indexed_by: Vec<Value> = self.indexed_by.iter().map(IndexedBy::to_value).collect();
-        set(&mut object, INDEXED_BY, filled(&indexed_by).map(<[Value]>::to_vec));
+        set(&mut object, INDEXED_BY, non_empty(&indexed_by).map(<[Value]>::to_vec));
         set(&mut object, "dataMaskingPolicy", self.data_masking.clone());
         object
     }
 
     /// Whether clients may read the all-versions change feed.
-    pub fn keeps_versions(&self) -> bool {
+    pub fn has_all_versions_feed(&self) -> bool {
         self.change_feed.is_some_and(|feed| feed.retention_minutes > 0)
     }
 
     /// Whether changes record versions: for clients, or for the global secondary indexes built from them.
     pub fn records_versions(&self) -> bool {
-        self.keeps_versions() || !self.indexed_by.is_empty()
+        self.has_all_versions_feed() || !self.indexed_by.is_empty()
     }
 
     /// The first setting whose feature is not supported. Settings that only speed up queries are not
     /// among them: without their feature a result is slower, not different.
-    pub fn not_built(&self) -> Option<&'static str> {
-        let asks = [
+    pub fn unsupported_setting(&self) -> Option<&'static str> {
+        let settings = [
             (self.ttl_path.is_some(), TTL_PATH),
-            (self.data_masking.as_ref().is_some_and(masks), "dataMaskingPolicy"),
+            (self.data_masking.as_ref().is_some_and(has_masked_paths), "dataMaskingPolicy"),
             (self.analytical_storage_ttl.is_some_and(|ttl| ttl != 0), "analyticalStorageTtl"),
             (self.indexing.mode == IndexingMode::Lazy, "indexingMode lazy"),
             (self.vector_embeddings.iter().any(|vector| vector.source.is_some()), "embeddingSource"),
         ];
-        asks.into_iter().find(|(asked, _)| *asked).map(|(_, name)| name)
+        settings.into_iter().find(|(is_set, _)| *is_set).map(|(_, name)| name)
     }
 
     /// `default_version` applies to a partition key without a version.
-    fn parse(value: &Value, unsaid: KeyVersion) -> Result<Self> {
+    fn parse(value: &Value, default_version: KeyVersion) -> Result<Self> {
         let body = read::object(value)?;
         let id = item::item_id(value)?;
         item::check_resource_name(id)?;
         Ok(ContainerDefinition {
             id: id.to_owned(),
-            partition_key: read::optional(body, "partitionKey", |key| key::parse(key, unsaid))?,
+            partition_key: read::optional(body, "partitionKey", |key| key::parse(key, default_version))?,
             vector_embeddings: read::optional(body, "vectorEmbeddingPolicy", VectorEmbedding::parse_policy)?
                 .unwrap_or_default(),
             full_text: read::optional(body, "fullTextPolicy", FullTextPolicy::parse)?,
@@ -170,7 +170,7 @@ impl ContainerDefinition {
         vector::check(&self.indexing.vector, &self.vector_embeddings)?;
         full_text::check(&self.indexing.full_text, self.full_text.as_ref())?;
         spatial::check(&self.indexing.spatial, self.geospatial)?;
-        unique_key::check_own(&self.unique_keys)?;
+        unique_key::check_no_system_properties(&self.unique_keys)?;
         self.conflict_resolution.check()?;
         if let Some(policy) = &self.client_encryption {
             policy.check(self.partition_key.as_ref())?;
@@ -195,7 +195,7 @@ impl ContainerDefinition {
     }
 
     /// Checks that a replacement does not change immutable parts.
-    fn check_fixed(&self, next: &Self) -> Result<()> {
+    fn check_immutable(&self, next: &Self) -> Result<()> {
         if self.id != next.id {
             return Err(Error::invalid(format!("The container '{}' cannot be renamed to '{}'.", self.id, next.id)));
         }
@@ -208,12 +208,12 @@ impl ContainerDefinition {
                 "The unique index cannot be modified. To change the unique index, remove the collection and re-create a new one.",
             ));
         }
-        self.check_fixed_policies(next)?;
-        vector::check_embeddings_kept(&self.vector_embeddings, &next.vector_embeddings)?;
-        vector::check_indexes_kept(&self.indexing.vector, &next.indexing.vector)
+        self.check_immutable_policies(next)?;
+        vector::check_embeddings_unmodified(&self.vector_embeddings, &next.vector_embeddings)?;
+        vector::check_indexes_unmodified(&self.indexing.vector, &next.indexing.vector)
     }
 
-    fn check_fixed_policies(&self, next: &Self) -> Result<()> {
+    fn check_immutable_policies(&self, next: &Self) -> Result<()> {
         if self.conflict_resolution != next.conflict_resolution {
             return Err(Error::invalid("Updating conflict resolution policy is currently not supported"));
         }
@@ -268,7 +268,7 @@ fn seconds(given: i64) -> Option<i32> {
 }
 
 /// A masking policy without paths masks nothing.
-fn masks(policy: &Object) -> bool {
+fn has_masked_paths(policy: &Object) -> bool {
     let empty = |paths: &Value| paths.as_array().is_some_and(<[Value]>::is_empty);
     read::member(policy, "includedPaths").is_some_and(|paths| !empty(paths))
 }
@@ -279,7 +279,7 @@ fn set(object: &mut Object, name: &str, value: Option<impl Into<Value>>) {
     }
 }
 
-fn filled<T>(all: &[T]) -> Option<&[T]> {
+fn non_empty<T>(all: &[T]) -> Option<&[T]> {
     Some(all).filter(|all| !all.is_empty())
 }
 

@@ -50,8 +50,9 @@ impl ClientEncryptionPolicy {
     pub(super) fn check(&self, key: Option<&PartitionKeyDefinition>) -> Result<()> {
         let top = |path: &PropertyPath| path.segments().first().cloned();
         let key_tops: Vec<_> = key.into_iter().flat_map(|key| &key.paths).filter_map(top).collect();
-        let names_item = |path: &PropertyPath| top(path).is_some_and(|name| name == "id" || key_tops.contains(&name));
-        for encrypted in self.paths.iter().filter(|encrypted| names_item(&encrypted.path)) {
+        let identifies_item =
+            |path: &PropertyPath| top(path).is_some_and(|name| name == "id" || key_tops.contains(&name));
+        for encrypted in self.paths.iter().filter(|encrypted| identifies_item(&encrypted.path)) {
             if self.format_version < 2 || encrypted.kind != EncryptionType::Deterministic {
                 let path = encrypted.path.as_str();
                 return Err(invalid(format!(

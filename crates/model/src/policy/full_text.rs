@@ -62,7 +62,7 @@ pub struct FullTextIndex {
 impl FullTextPolicy {
     /// The language of the text at a path; English if the policy names none.
     pub fn language(&self, steps: &[PathStep]) -> Language {
-        let path = self.paths.iter().find(|known| is_at(&known.path, steps));
+        let path = self.paths.iter().find(|known| matches_steps(&known.path, steps));
         path.and_then(|path| path.language).or(self.default_language).unwrap_or(Language::ENGLISH)
     }
 
@@ -131,7 +131,7 @@ impl FullTextIndex {
     }
 }
 
-fn is_at(path: &PropertyPath, steps: &[PathStep]) -> bool {
+fn matches_steps(path: &PropertyPath, steps: &[PathStep]) -> bool {
     let named = |(name, step): (&String, &PathStep)| matches!(step, PathStep::Property(property) if property == name);
     path.segments().len() == steps.len() && path.segments().iter().zip(steps).all(named)
 }

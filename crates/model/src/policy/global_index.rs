@@ -44,7 +44,7 @@ impl GlobalIndex {
     }
 
     /// Writes the definition under the member name that the client used.
-    pub(super) fn put(&self, object: &mut Object) {
+    pub(super) fn write_member(&self, object: &mut Object) {
         object.set(self.member, self.to_object());
     }
 

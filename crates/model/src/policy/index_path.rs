@@ -40,7 +40,7 @@ pub struct IndexPath {
 impl IndexPath {
     /// An included or excluded path, which ends in `/?` or `/*`.
     pub fn parse(text: &str) -> Result<Self> {
-        let (steps, end) = place(text).map_err(|at| malformed(text, at))?;
+        let (steps, end) = steps_and_end(text).map_err(|at| malformed(text, at))?;
         Ok(IndexPath { text: text.to_owned(), steps, end })
     }
 
@@ -84,7 +84,7 @@ enum PathToken {
 }
 
 /// In the functions below, an error is the byte position that cannot be parsed.
-fn place(text: &str) -> Result<(Vec<PathStep>, End), usize> {
+fn steps_and_end(text: &str) -> Result<(Vec<PathStep>, End), usize> {
     if text == "/" {
         return Ok((Vec::new(), End::Subtree));
     }
@@ -120,11 +120,11 @@ fn tuple_steps(tokens: &[SpannedPathToken], at: usize) -> Result<Vec<PathStep>, 
 }
 
 fn tokens(text: &str) -> Result<Vec<SpannedPathToken>, usize> {
-    let mut reader = PathLexer { text, at: 0 };
+    let mut lexer = PathLexer { text, at: 0 };
     let mut tokens = Vec::new();
-    while !reader.is_done() {
-        reader.expect('/')?;
-        tokens.push((reader.at, reader.part()?));
+    while !lexer.is_done() {
+        lexer.expect('/')?;
+        tokens.push((lexer.at, lexer.token()?));
     }
     if tokens.is_empty() { Err(0) } else { Ok(tokens) }
 }
@@ -135,7 +135,7 @@ struct PathLexer<'a> {
 }
 
 impl PathLexer<'_> {
-    fn part(&mut self) -> Result<PathToken, usize> {
+    fn token(&mut self) -> Result<PathToken, usize> {
         match self.peek() {
             Some('*') => self.expect('*').map(|()| PathToken::Star),
             Some('?') => self.expect('?').map(|()| PathToken::Question),

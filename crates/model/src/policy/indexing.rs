@@ -47,13 +47,13 @@ pub struct IndexingPolicy {
 
 impl IndexingPolicy {
     pub fn parse(body: Option<&Value>) -> Result<Self> {
-        let nothing = Object::new();
-        let body = body.map(read::object).transpose()?.unwrap_or(&nothing);
+        let empty = Object::new();
+        let body = body.map(read::object).transpose()?.unwrap_or(&empty);
         let mode = read::optional(body, "indexingMode", mode)?.unwrap_or(IndexingMode::Consistent);
         let automatic = read::optional(body, "automatic", read::flag)?.unwrap_or(mode != IndexingMode::None);
         let (included, excluded) = (paths(body, "includedPaths")?, paths(body, "excludedPaths")?);
         check_paths(&included, &excluded)?;
-        let (included, excluded) = complete(mode, included, excluded)?;
+        let (included, excluded) = add_default_paths(mode, included, excluded)?;
         Ok(IndexingPolicy {
             mode,
             automatic,
@@ -133,16 +133,16 @@ fn check_count(which: &str, paths: &[IndexPath], paths_max: usize) -> Result<()>
 }
 
 /// Adds the paths that Cosmos adds: the root to an empty policy, and the excluded `_etag`.
-fn complete(
+fn add_default_paths(
     mode: IndexingMode,
     mut included: Vec<IndexPath>,
     mut excluded: Vec<IndexPath>,
 ) -> Result<(Vec<IndexPath>, Vec<IndexPath>)> {
-    let nothing_said = included.is_empty() && excluded.is_empty();
-    if mode == IndexingMode::None && nothing_said {
+    let is_unspecified = included.is_empty() && excluded.is_empty();
+    if mode == IndexingMode::None && is_unspecified {
         return Ok((included, excluded));
     }
-    if nothing_said {
+    if is_unspecified {
         included.push(IndexPath::parse(ROOT)?);
     }
     if !included.iter().chain(&excluded).any(IndexPath::is_root) {

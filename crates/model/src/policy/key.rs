@@ -13,11 +13,11 @@ pub const HASH_PATHS_MAX: usize = 1;
 pub const MULTI_HASH_PATHS_MAX: usize = 3;
 
 /// `default_version` applies to a definition without `version`: 1 on create, the container's own on replace.
-pub(super) fn parse(body: &Value, unsaid: KeyVersion) -> Result<PartitionKeyDefinition> {
+pub(super) fn parse(body: &Value, default_version: KeyVersion) -> Result<PartitionKeyDefinition> {
     let body = read::object(body)?;
     let kind = read::optional(body, "kind", kind)?.unwrap_or(KeyKind::Hash);
-    let unsaid = if kind == KeyKind::MultiHash { KeyVersion::V2 } else { unsaid };
-    let version = read::optional(body, "version", version)?.unwrap_or(unsaid);
+    let default_version = if kind == KeyKind::MultiHash { KeyVersion::V2 } else { default_version };
+    let version = read::optional(body, "version", version)?.unwrap_or(default_version);
     let system_key = read::optional(body, "systemKey", read::flag)?.unwrap_or(false);
     let paths = read::each(body, "paths", path)?;
     check(PartitionKeyDefinition { paths, kind, version, system_key })

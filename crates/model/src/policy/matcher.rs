@@ -24,20 +24,20 @@ use super::index_path::{End, IndexPath, PathStep};
 use crate::item::SYSTEM_PROPERTIES;
 
 /// Every item has them, so they are indexed regardless of the paths.
-const ALWAYS: [&str; 2] = ["id", TS];
+const ALWAYS_INDEXED: [&str; 2] = ["id", TS];
 const TS: &str = "_ts";
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexMatcher {
     /// Parents come before their children; the root is always present.
-    places: Vec<PathPosition>,
+    nodes: Vec<TrieNode>,
     /// Sorted.
     explicit: Vec<Vec<PathStep>>,
 }
 
 /// A node of the trie: a position that some path of the policy goes through.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct PathPosition {
+struct TrieNode {
     /// The decision of a `/?` here.
     scalar: Option<bool>,
     /// The decision of a `/*` here.
@@ -54,7 +54,7 @@ struct PathPosition {
 pub struct PolicyNode<'a> {
     matcher: &'a IndexMatcher,
     /// None where no path of the policy goes.
-    place: Option<&'a PathPosition>,
+    node: Option<&'a TrieNode>,
     /// The decision of the nearest `/*` at or above this position.
     inherited: bool,
 }
@@ -62,7 +62,7 @@ pub struct PolicyNode<'a> {
 impl IndexMatcher {
     /// Indexes nothing: for indexing mode none.
     pub fn nothing() -> Self {
-        IndexMatcher { places: vec![PathPosition::default()], explicit: Vec::new() }
+        IndexMatcher { nodes: vec![TrieNode::default()], explicit: Vec::new() }
     }
 
     pub(super) fn new<'p>(
@@ -72,12 +72,12 @@ impl IndexMatcher {
         let mut matcher = Self::nothing();
         excluded.into_iter().for_each(|path| matcher.add(path, false));
         included.clone().into_iter().for_each(|path| matcher.add(path, true));
-        for always in ALWAYS {
-            let at = matcher.property_at(0, always);
-            matcher.places[at].scalar = Some(true);
+        for always in ALWAYS_INDEXED {
+            let at = matcher.property_child(0, always);
+            matcher.nodes[at].scalar = Some(true);
         }
-        matcher.look_ahead();
-        matcher.explicit = matcher.named(included);
+        matcher.fill_includes_below();
+        matcher.explicit = matcher.explicit_steps(included);
         matcher
     }
 
@@ -88,17 +88,17 @@ impl IndexMatcher {
 
     /// Whether the index at this path has a row for every item, including items without a value there.
     pub fn is_explicit(&self, steps: &[PathStep]) -> bool {
-        self.in_every_item(steps) || self.explicit.binary_search_by(|path| path.as_slice().cmp(steps)).is_ok()
+        self.is_always_indexed(steps) || self.explicit.binary_search_by(|path| path.as_slice().cmp(steps)).is_ok()
     }
 
     /// Whether every value at this path is in the index.
     pub fn indexes(&self, steps: &[PathStep]) -> bool {
-        !steps.is_empty() && !is_made_when_read(steps) && self.node(steps).indexes_scalar()
+        !steps.is_empty() && !is_generated_on_read(steps) && self.node(steps).indexes_scalar()
     }
 
     /// Whether the policy selects this path, although its values are generated on read and thus not in the index.
-    pub fn wants(&self, steps: &[PathStep]) -> bool {
-        is_made_when_read(steps) && self.node(steps).indexes_scalar()
+    pub fn selects_generated(&self, steps: &[PathStep]) -> bool {
+        is_generated_on_read(steps) && self.node(steps).indexes_scalar()
     }
 
     fn node(&self, steps: &[PathStep]) -> PolicyNode<'_> {
@@ -108,80 +108,80 @@ impl IndexMatcher {
         })
     }
 
-    fn in_every_item(&self, steps: &[PathStep]) -> bool {
-        matches!(steps, [PathStep::Property(name)] if ALWAYS.contains(&name.as_str())) && self.indexes(steps)
+    fn is_always_indexed(&self, steps: &[PathStep]) -> bool {
+        matches!(steps, [PathStep::Property(name)] if ALWAYS_INDEXED.contains(&name.as_str())) && self.indexes(steps)
     }
 
-    fn named<'p>(&self, included: impl IntoIterator<Item = &'p IndexPath>) -> Vec<Vec<PathStep>> {
+    fn explicit_steps<'p>(&self, included: impl IntoIterator<Item = &'p IndexPath>) -> Vec<Vec<PathStep>> {
         let names = |path: &&IndexPath| {
             !matches!(path.end, End::Tuple(_)) && !path.steps.contains(&PathStep::Element) && self.indexes(&path.steps)
         };
-        let mut named: Vec<_> = included.into_iter().filter(names).map(|path| path.steps.clone()).collect();
-        named.sort_unstable();
-        named.dedup();
-        named
+        let mut explicit: Vec<_> = included.into_iter().filter(names).map(|path| path.steps.clone()).collect();
+        explicit.sort_unstable();
+        explicit.dedup();
+        explicit
     }
 
     pub fn root(&self) -> PolicyNode<'_> {
-        PolicyNode { matcher: self, place: None, inherited: false }.at(Some(0))
+        PolicyNode { matcher: self, node: None, inherited: false }.descend(Some(0))
     }
 
     fn add(&mut self, path: &IndexPath, included: bool) {
         let at = path.steps.iter().fold(0, |at, step| match step {
-            PathStep::Property(name) => self.property_at(at, name),
-            PathStep::Element => self.element_at(at),
+            PathStep::Property(name) => self.property_child(at, name),
+            PathStep::Element => self.element_child(at),
         });
         match path.end {
-            End::Scalar => self.places[at].scalar = Some(included),
-            End::Subtree => self.places[at].subtree = Some(included),
+            End::Scalar => self.nodes[at].scalar = Some(included),
+            End::Subtree => self.nodes[at].subtree = Some(included),
             End::Tuple(_) => {}
         }
     }
 
-    fn property_at(&mut self, parent: usize, name: &str) -> usize {
-        match self.places[parent].find(name) {
-            Ok(at) => self.places[parent].properties[at].1,
+    fn property_child(&mut self, parent: usize, name: &str) -> usize {
+        match self.nodes[parent].find(name) {
+            Ok(at) => self.nodes[parent].properties[at].1,
             Err(at) => {
-                let new = self.new_place();
-                self.places[parent].properties.insert(at, (name.to_owned(), new));
+                let new = self.new_node();
+                self.nodes[parent].properties.insert(at, (name.to_owned(), new));
                 new
             }
         }
     }
 
-    fn element_at(&mut self, parent: usize) -> usize {
-        match self.places[parent].element {
+    fn element_child(&mut self, parent: usize) -> usize {
+        match self.nodes[parent].element {
             Some(at) => at,
             None => {
-                let new = self.new_place();
-                self.places[parent].element = Some(new);
+                let new = self.new_node();
+                self.nodes[parent].element = Some(new);
                 new
             }
         }
     }
 
-    fn new_place(&mut self) -> usize {
-        self.places.push(PathPosition::default());
-        self.places.len() - 1
+    fn new_node(&mut self) -> usize {
+        self.nodes.push(TrieNode::default());
+        self.nodes.len() - 1
     }
 
     /// Fills `includes_below`, children first.
-    fn look_ahead(&mut self) {
-        for at in (0..self.places.len()).rev() {
-            let place = &self.places[at];
-            let children = place.properties.iter().map(|(_, child)| *child).chain(place.element);
-            let includes_below = children.into_iter().any(|child| self.places[child].includes());
-            self.places[at].includes_below = includes_below;
+    fn fill_includes_below(&mut self) {
+        for at in (0..self.nodes.len()).rev() {
+            let node = &self.nodes[at];
+            let children = node.properties.iter().map(|(_, child)| *child).chain(node.element);
+            let includes_below = children.into_iter().any(|child| self.nodes[child].includes());
+            self.nodes[at].includes_below = includes_below;
         }
     }
 }
 
 /// Whether this is one of the system properties that are generated on read and not stored.
-pub fn is_made_when_read(steps: &[PathStep]) -> bool {
+pub fn is_generated_on_read(steps: &[PathStep]) -> bool {
     matches!(steps.first(), Some(PathStep::Property(name)) if name != TS && SYSTEM_PROPERTIES.contains(&name.as_str()))
 }
 
-impl PathPosition {
+impl TrieNode {
     fn find(&self, name: &str) -> Result<usize, usize> {
         self.properties.binary_search_by(|(known, _)| known.as_str().cmp(name))
     }
@@ -194,29 +194,29 @@ impl PathPosition {
 impl<'a> PolicyNode<'a> {
     /// The value of that property.
     pub fn property(self, name: &str) -> PolicyNode<'a> {
-        let child = self.place.and_then(|place| place.find(name).ok().map(|at| place.properties[at].1));
-        self.at(child)
+        let child = self.node.and_then(|node| node.find(name).ok().map(|at| node.properties[at].1));
+        self.descend(child)
     }
 
     /// Any element of the array here.
     pub fn element(self) -> PolicyNode<'a> {
-        self.at(self.place.and_then(|place| place.element))
+        self.descend(self.node.and_then(|node| node.element))
     }
 
     /// Whether a scalar at this position is indexed.
     pub fn indexes_scalar(self) -> bool {
-        self.place.and_then(|place| place.scalar).unwrap_or(self.inherited)
+        self.node.and_then(|node| node.scalar).unwrap_or(self.inherited)
     }
 
     /// Whether anything inside an object or array at this position can be indexed. If not, the traversal skips it.
     pub fn may_index_below(self) -> bool {
-        self.inherited || self.place.is_some_and(|place| place.includes_below)
+        self.inherited || self.node.is_some_and(|node| node.includes_below)
     }
 
-    fn at(self, child: Option<usize>) -> PolicyNode<'a> {
-        let place = child.and_then(|child| self.matcher.places.get(child));
-        let inherited = place.and_then(|place| place.subtree).unwrap_or(self.inherited);
-        PolicyNode { place, inherited, ..self }
+    fn descend(self, child: Option<usize>) -> PolicyNode<'a> {
+        let node = child.and_then(|child| self.matcher.nodes.get(child));
+        let inherited = node.and_then(|node| node.subtree).unwrap_or(self.inherited);
+        PolicyNode { node, inherited, ..self }
     }
 }
 

@@ -22,15 +22,15 @@ pub(super) fn create(members: &str) -> ContainerDefinition {
 
 /// Checks that the definition is rejected as invalid with this text in its message.
 #[track_caller]
-pub(super) fn check_refused(members: &str, says: &str) {
-    check_invalid(ContainerDefinition::create(&body(members)), says);
+pub(super) fn check_rejected(members: &str, message: &str) {
+    check_invalid(ContainerDefinition::create(&body(members)), message);
 }
 
 #[track_caller]
-pub(super) fn check_invalid<T: std::fmt::Debug>(outcome: crate::Result<T>, says: &str) {
+pub(super) fn check_invalid<T: std::fmt::Debug>(outcome: crate::Result<T>, message: &str) {
     let error = outcome.expect_err("the definition is rejected");
     assert_eq!(error.kind, Kind::Invalid);
-    assert!(error.message.contains(says), "{:?} does not contain {says:?}", error.message);
+    assert!(error.message.contains(message), "{:?} does not contain {message:?}", error.message);
 }
 
 /// Checks that the member is returned as it was sent and that the definition round-trips.

@@ -59,10 +59,10 @@ fn path(value: &Value) -> Result<PropertyPath> {
 }
 
 /// System properties are unique anyway, or equal in all items.
-pub(super) fn check_own(keys: &[UniqueKey]) -> Result<()> {
-    let is_ours =
+pub(super) fn check_no_system_properties(keys: &[UniqueKey]) -> Result<()> {
+    let is_system_property =
         |path: &&PropertyPath| path.segments().first().is_some_and(|name| SYSTEM_PROPERTIES.contains(&name.as_str()));
-    match keys.iter().flat_map(|key| &key.paths).find(is_ours) {
+    match keys.iter().flat_map(|key| &key.paths).find(is_system_property) {
         Some(path) => Err(Error::invalid(format!(
             "The unique key path '{}' could not be accepted: it names a system property. Name a property of your items.",
             path.as_str()

@@ -120,15 +120,15 @@ fn distance_function(value: &Value) -> Result<DistanceFunction> {
 
 fn dimensions(value: &Value) -> Result<u32> {
     let given = read::integer(value)?;
-    let beyond = |side: &str, limit: u32| {
+    let unsupported = |side: &str, limit: u32| {
         Error::invalid(format!(
             "The Vector Embedding Policy has Dimensions:{given} which is {side} supported value: {limit}."
         ))
     };
     match u32::try_from(given) {
         Ok(count @ 1..=DIMENSIONS_MAX) => Ok(count),
-        _ if given > 0 => Err(beyond("more than the maximum", DIMENSIONS_MAX)),
-        _ => Err(beyond("less than the minimum", 1)),
+        _ if given > 0 => Err(unsupported("more than the maximum", DIMENSIONS_MAX)),
+        _ => Err(unsupported("less than the minimum", 1)),
     }
 }
 
@@ -258,15 +258,15 @@ fn check_index(index: &VectorIndex, embedding: &VectorEmbedding) -> Result<()> {
 }
 
 /// On replace an entry is unchanged or removed.
-pub(super) fn check_embeddings_kept(old: &[VectorEmbedding], new: &[VectorEmbedding]) -> Result<()> {
-    if edited(old, new, |entry| &entry.path) { Err(not_modifiable("embedding")) } else { Ok(()) }
+pub(super) fn check_embeddings_unmodified(old: &[VectorEmbedding], new: &[VectorEmbedding]) -> Result<()> {
+    if any_modified(old, new, |entry| &entry.path) { Err(not_modifiable("embedding")) } else { Ok(()) }
 }
 
-pub(super) fn check_indexes_kept(old: &[VectorIndex], new: &[VectorIndex]) -> Result<()> {
-    if edited(old, new, |entry| &entry.path) { Err(not_modifiable("vector indexing")) } else { Ok(()) }
+pub(super) fn check_indexes_unmodified(old: &[VectorIndex], new: &[VectorIndex]) -> Result<()> {
+    if any_modified(old, new, |entry| &entry.path) { Err(not_modifiable("vector indexing")) } else { Ok(()) }
 }
 
-fn edited<T: PartialEq>(old: &[T], new: &[T], path: impl Fn(&T) -> &PropertyPath) -> bool {
+fn any_modified<T: PartialEq>(old: &[T], new: &[T], path: impl Fn(&T) -> &PropertyPath) -> bool {
     let edit = |old: &T, new: &T| read::same_property(path(old), path(new)) && old != new;
     new.iter().any(|new| old.iter().any(|old| edit(old, new)))
 }

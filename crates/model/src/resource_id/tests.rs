@@ -12,7 +12,7 @@ fn check(rid: ResourceId, text: &str) {
 }
 
 #[test]
-fn the_drawn_vectors() {
+fn the_documented_vectors() {
     assert_eq!(OfferRid(1).to_string(), "AQAA");
     assert_eq!(DATABASE.to_string(), "AAAAAQ==");
     assert_eq!(USER.to_string(), "AAAAAQAAAAI=");
@@ -22,7 +22,7 @@ fn the_drawn_vectors() {
 }
 
 #[test]
-fn every_kind_is_told_apart() {
+fn parse_distinguishes_every_kind() {
     let script = |kind| ScriptRid { container: CONTAINER, kind, number: 3 };
     check(ResourceId::Offer(OfferRid(0x0003_0201)), "AQID");
     check(ResourceId::Database(DATABASE), "AAAAAQ==");
@@ -43,7 +43,7 @@ fn every_kind_is_told_apart() {
 }
 
 #[test]
-fn what_is_not_a_rid_is_not_read() {
+fn invalid_rids_are_rejected() {
     for text in [
         "",
         "A",
@@ -89,7 +89,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn rids_survive_their_text(container in containers(), number in 0..=CHILD_NUMBER_MAX, offer in 0..=OFFER_NUMBER_MAX) {
+    fn rids_round_trip_through_text(container in containers(), number in 0..=CHILD_NUMBER_MAX, offer in 0..=OFFER_NUMBER_MAX) {
         let item = ItemRid { container, docnum: number };
         let range = RangeRid { container, number };
         let key = ClientEncryptionKeyRid { database: container.database, number };
@@ -103,7 +103,7 @@ proptest! {
     }
 
     #[test]
-    fn a_written_rid_is_its_text(container in containers(), docnum in 0..=CHILD_NUMBER_MAX) {
+    fn write_appends_the_display_text(container in containers(), docnum in 0..=CHILD_NUMBER_MAX) {
         let rid = ItemRid { container, docnum };
         let mut out = Vec::new();
         rid.write(&mut out);
@@ -111,7 +111,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_it_panic(text in "[A-Za-z0-9+=é-]{0,30}") {
+    fn arbitrary_text_never_panics(text in "[A-Za-z0-9+=é-]{0,30}") {
         let _ = ResourceId::parse(&text);
         let _ = looks_like_database_rid(&text);
     }

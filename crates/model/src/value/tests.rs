@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_name_keeps_the_place_it_had_first() {
+fn set_keeps_the_position_of_a_property() {
     let mut object = Object::new().with("a", true).with("b", "x").with("a", 2_i64);
     assert_eq!(object.iter().collect::<Vec<_>>(), [("a", &Value::from(2_i64)), ("b", &Value::from("x"))]);
     assert_eq!(object.remove("a"), Some(Value::from(2_i64)));
@@ -11,7 +11,7 @@ fn a_name_keeps_the_place_it_had_first() {
 }
 
 #[test]
-fn a_property_of_something_else_is_undefined() {
+fn only_objects_have_properties() {
     assert_eq!(Value::Null.get("a"), None);
     assert_eq!(Value::from(vec![Value::Null]).get("0"), None);
     assert_eq!(Value::from(Object::new().with("a", Value::Null)).get("a"), Some(&Value::Null));

@@ -3,7 +3,7 @@
 //! Invariant: `composites` lists only indexes that have rows. A composite index over array elements or over properties
 //! that are generated when an item is read has none.
 
-use pleiad_model::policy::{CompositeIndex, IndexMatcher, IndexingMode, PathStep, PolicyNode, is_made_when_read};
+use pleiad_model::policy::{CompositeIndex, IndexMatcher, IndexingMode, PathStep, PolicyNode, is_generated_on_read};
 use pleiad_model::{Number, Value};
 use pleiad_spatial::cells::Space;
 
@@ -146,7 +146,7 @@ fn collect_children(value: &Value, node: PolicyNode<'_>, path: PathHash, found: 
 }
 
 fn has_rows(index: &CompositeIndex) -> bool {
-    let single = |steps: &[PathStep]| !steps.contains(&PathStep::Element) && !is_made_when_read(steps);
+    let single = |steps: &[PathStep]| !steps.contains(&PathStep::Element) && !is_generated_on_read(steps);
     index.paths.iter().all(|path| single(&path.path.steps))
 }
 

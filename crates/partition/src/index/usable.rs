@@ -99,7 +99,7 @@ impl<'a> UsableIndex<'a> {
 
     /// Whether the policy includes a path whose values are generated when an item is read, and so are in no index.
     pub fn policy_includes(self, steps: &[PathStep]) -> bool {
-        self.0.current.matcher().wants(steps)
+        self.0.current.matcher().selects_generated(steps)
     }
 
     /// Whether the index also has a row for every item without a value at this path.

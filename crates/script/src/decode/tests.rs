@@ -12,7 +12,7 @@ fn collection() -> Collection {
     }
 }
 
-fn order(kind: &str, link: &str) -> RawOperation {
+fn raw_operation(kind: &str, link: &str) -> RawOperation {
     RawOperation {
         kind: kind.to_owned(),
         link: Some(link.to_owned()),
@@ -21,36 +21,39 @@ fn order(kind: &str, link: &str) -> RawOperation {
     }
 }
 
-fn action(order: RawOperation) -> Result<Action, OperationError> {
-    order.action(&collection(), 10)
+fn action(raw: RawOperation) -> Result<Action, OperationError> {
+    raw.action(&collection(), 10)
 }
 
 #[test]
 fn documents_are_named_by_id_or_rid_of_this_collection_only() {
     let read = |link: DocumentLink| Ok(Action::Read { link, if_none_match: None });
     let by_id = read(DocumentLink::Id("7".to_owned()));
-    assert_eq!(action(order("read", "dbs/shop/colls/orders/docs/7")), by_id);
-    assert_eq!(action(order("read", "/dbs/shop/colls/orders/docs/7/")), by_id);
+    assert_eq!(action(raw_operation("read", "dbs/shop/colls/orders/docs/7")), by_id);
+    assert_eq!(action(raw_operation("read", "/dbs/shop/colls/orders/docs/7/")), by_id);
     let by_rid = read(DocumentLink::Rid("x==".to_owned()));
-    assert_eq!(action(order("read", "dbs/AAAAAA==/colls/AAAAAAAAAAA=/docs/x==/")), by_rid);
-    assert_eq!(action(order("read", "dbs/shop/colls/other/docs/7")), Err(OperationError::LinkOutside));
-    assert_eq!(action(order("read", "dbs/shop/colls/orders2/docs/7")), Err(OperationError::LinkOutside));
+    assert_eq!(action(raw_operation("read", "dbs/AAAAAA==/colls/AAAAAAAAAAA=/docs/x==/")), by_rid);
+    assert_eq!(action(raw_operation("read", "dbs/shop/colls/other/docs/7")), Err(OperationError::LinkOutside));
+    assert_eq!(action(raw_operation("read", "dbs/shop/colls/orders2/docs/7")), Err(OperationError::LinkOutside));
     for wrong in ["", "7", "dbs/shop/colls/orders", "dbs/shop/colls/orders/docs/", "dbs/shop/colls/orders/docs/7/x"] {
-        assert_eq!(action(order("read", wrong)), Err(OperationError::InvalidLink), "{wrong}");
+        assert_eq!(action(raw_operation("read", wrong)), Err(OperationError::InvalidLink), "{wrong}");
     }
 }
 
 #[test]
 fn a_body_is_as_large_as_the_limit_and_no_larger() {
-    let sized =
-        |bytes: usize| RawOperation { body: Some("x".repeat(bytes)), ..order("create", "dbs/shop/colls/orders") };
+    let sized = |bytes: usize| RawOperation {
+        body: Some("x".repeat(bytes)),
+        ..raw_operation("create", "dbs/shop/colls/orders")
+    };
     assert_eq!(action(sized(10)), Ok(Action::Create { body: "x".repeat(10), indexing: IndexingDirective::Default }));
     assert_eq!(action(sized(11)), Err(OperationError::TooLarge));
 }
 
 #[test]
 fn page_sizes() {
-    let sized = |page_size: Option<f64>| RawOperation { page_size, ..order("readFeed", "dbs/shop/colls/orders") };
+    let sized =
+        |page_size: Option<f64>| RawOperation { page_size, ..raw_operation("readFeed", "dbs/shop/colls/orders") };
     let page = |size: Option<u32>| Ok(Action::ReadFeed { page: PageOptions { size, continuation: None } });
     assert_eq!(action(sized(None)), page(Some(100)));
     assert_eq!(action(sized(Some(7.0))), page(Some(7)));
@@ -62,8 +65,9 @@ fn page_sizes() {
 
 #[test]
 fn queries_have_text_and_named_parameters() {
-    let query = |body: &str| RawOperation { body: Some(body.to_owned()), ..order("query", "dbs/shop/colls/orders") };
-    let large = |order: RawOperation| order.action(&collection(), 1000);
+    let query =
+        |body: &str| RawOperation { body: Some(body.to_owned()), ..raw_operation("query", "dbs/shop/colls/orders") };
+    let large = |raw: RawOperation| raw.action(&collection(), 1000);
     let good = r#"{"query":"SELECT @a","parameters":[{"name":"@a","value":[1]}]}"#;
     let Ok(Action::Query { query: found, .. }) = large(query(good)) else { panic!("not a query") };
     assert_eq!((found.text.as_str(), found.parameters.len()), ("SELECT @a", 1));

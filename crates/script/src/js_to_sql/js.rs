@@ -38,24 +38,24 @@ enum JsToken {
     Word(String),
     Number(f64),
     Text(String),
-    Mark(&'static str),
+    Punctuator(&'static str),
 }
 
 /// Longer punctuators first: the first match wins. Those that the parser does not use end the parse.
-const MARKS: [&str; 38] = [
+const PUNCTUATORS: [&str; 38] = [
     "===", "!==", ">>>", "...", "**", "=>", "==", "!=", "<=", ">=", "&&", "||", "??", "?.", "<<", ">>", "++", "--",
     "+", "-", "*", "/", "%", "<", ">", "!", "(", ")", "{", "}", "[", "]", ".", ",", ":", ";", "=", "?",
 ];
 
 /// Binary operators by precedence, the lowest first.
-const LEVELS: [&[&str]; 6] =
+const PRECEDENCE: [&[&str]; 6] =
     [&["||"], &["&&"], &["===", "!==", "==", "!="], &["<=", ">=", "<", ">"], &["+", "-"], &["*", "/", "%"]];
 
 impl Lambda {
     pub fn parse(text: &str) -> Option<Lambda> {
         (text.len() <= TEXT_BYTES_MAX).then_some(())?;
         let mut parser = JsParser { tokens: tokens(text)?, at: 0, depth: 0 };
-        let lambda = if parser.takes_word("function") { parser.function() } else { parser.arrow() }?;
+        let lambda = if parser.take_keyword("function") { parser.function() } else { parser.arrow() }?;
         (parser.at == parser.tokens.len()).then_some(lambda)
     }
 }
@@ -73,7 +73,7 @@ impl JsParser {
             self.at += 1; // its name
         }
         let parameters = self.parameters()?;
-        self.returned(parameters)
+        self.return_body(parameters)
     }
 
     fn arrow(&mut self) -> Option<Lambda> {
@@ -81,19 +81,19 @@ impl JsParser {
             JsToken::Word(_) => vec![self.word()?],
             _ => self.parameters()?,
         };
-        self.mark("=>")?;
-        if self.peek() == Some(&JsToken::Mark("{")) {
-            return self.returned(parameters);
+        self.punctuator("=>")?;
+        if self.peek() == Some(&JsToken::Punctuator("{")) {
+            return self.return_body(parameters);
         }
         Some(Lambda { parameters, body: self.expression()? })
     }
 
     fn parameters(&mut self) -> Option<Vec<String>> {
-        self.mark("(")?;
+        self.punctuator("(")?;
         let mut names = Vec::new();
-        while self.mark(")").is_none() {
+        while self.punctuator(")").is_none() {
             if !names.is_empty() {
-                self.mark(",")?;
+                self.punctuator(",")?;
             }
             names.push(self.word()?);
         }
@@ -101,14 +101,14 @@ impl JsParser {
     }
 
     /// `{ return …; }`
-    fn returned(&mut self, parameters: Vec<String>) -> Option<Lambda> {
-        self.mark("{")?;
-        self.takes_word("return").then_some(())?;
+    fn return_body(&mut self, parameters: Vec<String>) -> Option<Lambda> {
+        self.punctuator("{")?;
+        self.take_keyword("return").then_some(())?;
         // After `return` a line break ends the statement, too.
         self.tokens.get(self.at).filter(|(_, is_on_new_line)| !is_on_new_line)?;
         let body = self.expression()?;
-        while self.mark(";").is_some() {}
-        self.mark("}")?;
+        while self.punctuator(";").is_some() {}
+        self.punctuator("}")?;
         Some(Lambda { parameters, body })
     }
 
@@ -120,9 +120,9 @@ impl JsParser {
     }
 
     fn binary(&mut self, level: usize) -> Option<Js> {
-        let Some(operators) = LEVELS.get(level) else { return self.unary() };
+        let Some(operators) = PRECEDENCE.get(level) else { return self.unary() };
         let mut left = self.binary(level + 1)?;
-        while let Some(operator) = operators.iter().copied().find(|operator| self.mark(operator).is_some()) {
+        while let Some(operator) = operators.iter().copied().find(|operator| self.punctuator(operator).is_some()) {
             left = Js::Binary(operator, Box::new(left), Box::new(self.binary(level + 1)?));
         }
         Some(left)
@@ -136,13 +136,13 @@ impl JsParser {
     }
 
     fn prefixed(&mut self) -> Option<Js> {
-        if self.mark("!").is_some() {
+        if self.punctuator("!").is_some() {
             return Some(Js::Not(Box::new(self.unary()?)));
         }
-        if self.mark("-").is_some() {
+        if self.punctuator("-").is_some() {
             return Some(Js::Minus(Box::new(self.unary()?)));
         }
-        if self.takes_word("typeof") {
+        if self.take_keyword("typeof") {
             return Some(Js::TypeOf(Box::new(self.unary()?)));
         }
         let mut made = self.primary()?;
@@ -154,11 +154,15 @@ impl JsParser {
 
     /// The postfix of a value: a member, an index or a call. Some(None) if none follows.
     fn postfix(&mut self, target: &Js) -> Option<Option<Js>> {
-        if self.mark(".").is_some() || self.mark("?.").is_some() {
+        if self.punctuator(".").is_some() || self.punctuator("?.").is_some() {
             let name = self.word()?;
-            return if self.mark("(").is_some() { self.call(target, name) } else { Some(Some(member(target, name))) };
+            return if self.punctuator("(").is_some() {
+                self.call(target, name)
+            } else {
+                Some(Some(member(target, name)))
+            };
         }
-        if self.mark("[").is_none() {
+        if self.punctuator("[").is_none() {
             return Some(None);
         }
         let made = match self.next()? {
@@ -168,15 +172,15 @@ impl JsParser {
             }
             _ => return None,
         };
-        self.mark("]")?;
+        self.punctuator("]")?;
         Some(Some(made))
     }
 
     fn call(&mut self, target: &Js, name: String) -> Option<Option<Js>> {
         let mut arguments = Vec::new();
-        while self.mark(")").is_none() {
+        while self.punctuator(")").is_none() {
             if !arguments.is_empty() {
-                self.mark(",")?;
+                self.punctuator(",")?;
             }
             arguments.push(self.expression()?);
         }
@@ -187,24 +191,24 @@ impl JsParser {
         match self.next()? {
             JsToken::Number(n) => Some(Js::Number(n)),
             JsToken::Text(text) => Some(Js::Text(text)),
-            JsToken::Word(word) => Some(named(word)),
-            JsToken::Mark("(") => {
+            JsToken::Word(word) => Some(name_or_literal(word)),
+            JsToken::Punctuator("(") => {
                 let inner = self.expression()?;
-                self.mark(")").map(|()| inner)
+                self.punctuator(")").map(|()| inner)
             }
-            JsToken::Mark("{") => self.object(),
-            JsToken::Mark(_) => None,
+            JsToken::Punctuator("{") => self.object(),
+            JsToken::Punctuator(_) => None,
         }
     }
 
     fn object(&mut self) -> Option<Js> {
         let mut properties: Vec<(String, Js)> = Vec::new();
-        while self.mark("}").is_none() {
+        while self.punctuator("}").is_none() {
             if !properties.is_empty() {
-                self.mark(",")?;
+                self.punctuator(",")?;
             }
             let (JsToken::Word(name) | JsToken::Text(name)) = self.next()? else { return None };
-            self.mark(":")?;
+            self.punctuator(":")?;
             let is_new = properties.iter().all(|(known, _)| *known != name) && name != "__proto__";
             is_new.then_some(())?;
             properties.push((name, self.expression()?));
@@ -222,8 +226,8 @@ impl JsParser {
         Some(token)
     }
 
-    fn mark(&mut self, mark: &str) -> Option<()> {
-        let is_next = matches!(self.peek(), Some(JsToken::Mark(next)) if *next == mark);
+    fn punctuator(&mut self, expected: &str) -> Option<()> {
+        let is_next = matches!(self.peek(), Some(JsToken::Punctuator(next)) if *next == expected);
         self.at += usize::from(is_next);
         is_next.then_some(())
     }
@@ -235,7 +239,7 @@ impl JsParser {
         }
     }
 
-    fn takes_word(&mut self, word: &str) -> bool {
+    fn take_keyword(&mut self, word: &str) -> bool {
         let is_next = matches!(self.peek(), Some(JsToken::Word(next)) if next == word);
         self.at += usize::from(is_next);
         is_next
@@ -246,7 +250,7 @@ fn member(target: &Js, name: String) -> Js {
     Js::Member(Box::new(target.clone()), name)
 }
 
-fn named(word: String) -> Js {
+fn name_or_literal(word: String) -> Js {
     match word.as_str() {
         "true" => Js::Bool(true),
         "false" => Js::Bool(false),
@@ -258,7 +262,7 @@ fn named(word: String) -> Js {
 fn tokens(text: &str) -> Option<Vec<(JsToken, bool)>> {
     let mut found = Vec::new();
     let mut rest = text;
-    while let Some((is_on_new_line, from)) = after_space(rest)? {
+    while let Some((is_on_new_line, from)) = skip_trivia(rest)? {
         let (token, left) = token(from)?;
         found.push((token, is_on_new_line));
         rest = left;
@@ -267,7 +271,7 @@ fn tokens(text: &str) -> Option<Vec<(JsToken, bool)>> {
 }
 
 /// Skips spaces and comments. None for an unterminated comment, Some(None) at the end of the text.
-fn after_space(text: &str) -> Option<Option<(bool, &str)>> {
+fn skip_trivia(text: &str) -> Option<Option<(bool, &str)>> {
     let mut rest = text.trim_start();
     loop {
         rest = if let Some(comment) = rest.strip_prefix("//") {
@@ -295,8 +299,8 @@ fn token(text: &str) -> Option<(JsToken, &str)> {
         let end = text.find(|c: char| !c.is_alphanumeric() && c != '_' && c != '$').unwrap_or(text.len());
         return Some((JsToken::Word(text[..end].to_owned()), &text[end..]));
     }
-    let mark = MARKS.into_iter().find(|mark| text.starts_with(mark))?;
-    Some((JsToken::Mark(mark), &text[mark.len()..]))
+    let punctuator = PUNCTUATORS.into_iter().find(|punctuator| text.starts_with(punctuator))?;
+    Some((JsToken::Punctuator(punctuator), &text[punctuator.len()..]))
 }
 
 /// Decimal numbers; functions with `0x10`, `010`, `1_000` or `1n` are not translated.
@@ -309,8 +313,8 @@ fn number(text: &str) -> Option<(JsToken, &str)> {
     if text[end..].starts_with('.') {
         end += 1 + digits(&text[end + 1..]);
     }
-    let is_over = !text[end..].starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '$' || c == '.');
-    is_over.then_some(())?;
+    let is_complete = !text[end..].starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '$' || c == '.');
+    is_complete.then_some(())?;
     Some((JsToken::Number(text[..end].parse().ok()?), &text[end..]))
 }
 
@@ -320,14 +324,14 @@ fn string(text: &str, quote: char) -> Option<(JsToken, &str)> {
     loop {
         match rest.next()? {
             c if c == quote => return Some((JsToken::Text(made), rest.as_str())),
-            '\\' => made.push(escaped(rest.next()?)?),
+            '\\' => made.push(unescape(rest.next()?)?),
             '\n' | '\r' => return None,
             c => made.push(c),
         }
     }
 }
 
-fn escaped(letter: char) -> Option<char> {
+fn unescape(letter: char) -> Option<char> {
     match letter {
         'n' => Some('\n'),
         't' => Some('\t'),

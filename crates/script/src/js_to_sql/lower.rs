@@ -15,7 +15,7 @@ pub struct LambdaScope {
 }
 
 /// Every object inherits these properties.
-const INHERITED: [&str; 13] = [
+const INHERITED_NAMES: [&str; 13] = [
     "length",
     "constructor",
     "toString",
@@ -35,8 +35,8 @@ impl LambdaScope {
     /// None if a name occurs twice, or there are more names than values.
     pub fn of(parameters: &[String], values: impl IntoIterator<Item = Sql>) -> Option<LambdaScope> {
         let names: Vec<(String, Sql)> = parameters.iter().cloned().zip(values).collect();
-        let is_clear = (1..names.len()).all(|at| names[..at].iter().all(|(name, _)| *name != names[at].0));
-        (names.len() == parameters.len() && is_clear).then_some(LambdaScope { names })
+        let is_unique = (1..names.len()).all(|at| names[..at].iter().all(|(name, _)| *name != names[at].0));
+        (names.len() == parameters.len() && is_unique).then_some(LambdaScope { names })
     }
 
     fn get(&self, name: &str) -> Option<&Sql> {
@@ -51,14 +51,14 @@ impl LambdaScope {
 /// Lowers an expression in a position where only its truth value matters.
 pub fn condition(js: &Js, scope: &LambdaScope) -> Option<Sql> {
     match js {
-        Js::Binary("&&", left, right) => Some(Sql::And(both(left, right, scope)?)),
-        Js::Binary("||", left, right) => Some(Sql::Or(both(left, right, scope)?)),
+        Js::Binary("&&", left, right) => Some(Sql::And(condition_pair(left, right, scope)?)),
+        Js::Binary("||", left, right) => Some(Sql::Or(condition_pair(left, right, scope)?)),
         Js::Bool(flag) => Some(Sql::Literal(Value::Bool(*flag))),
         _ => boolean(js, scope).or_else(|| truthy(js, scope)),
     }
 }
 
-fn both(left: &Js, right: &Js, scope: &LambdaScope) -> Option<Box<(Sql, Sql)>> {
+fn condition_pair(left: &Js, right: &Js, scope: &LambdaScope) -> Option<Box<(Sql, Sql)>> {
     Some(Box::new((condition(left, scope)?, condition(right, scope)?)))
 }
 
@@ -74,8 +74,8 @@ fn boolean(js: &Js, scope: &LambdaScope) -> Option<Sql> {
         Js::Binary(operator @ ("===" | "=="), left, right) => equal(operator, left, right, scope),
         Js::Binary("!==", left, right) => Some(equal("===", left, right, scope)?.negated()),
         Js::Binary("!=", left, right) => Some(equal("==", left, right, scope)?.negated()),
-        Js::Binary(operator, left, right) => ordered(Comparison::parse(operator)?, left, right, scope),
-        Js::Call(target, method, arguments) => test(target, method, arguments, scope),
+        Js::Binary(operator, left, right) => ordering_comparison(Comparison::parse(operator)?, left, right, scope),
+        Js::Call(target, method, arguments) => method_test(target, method, arguments, scope),
         _ => None,
     }
 }
@@ -88,14 +88,14 @@ pub fn projection(js: &Js, scope: &LambdaScope) -> Option<Sql> {
             Some(Sql::Object(made.collect::<Option<_>>()?))
         }
         Js::Name(_) | Js::Member(..) | Js::Index(..) => path(js, scope),
-        _ => literal(js).map(Sql::Literal).or_else(|| Some(Sql::Total(Box::new(boolean(js, scope)?)))),
+        _ => literal(js).map(Sql::Literal).or_else(|| Some(Sql::OrFalse(Box::new(boolean(js, scope)?)))),
     }
 }
 
 fn path(js: &Js, scope: &LambdaScope) -> Option<Sql> {
     match js {
         Js::Name(name) => scope.get(name).cloned(),
-        Js::Member(target, name) if !INHERITED.contains(&name.as_str()) => path(target, scope)?.member(name),
+        Js::Member(target, name) if !INHERITED_NAMES.contains(&name.as_str()) => path(target, scope)?.member(name),
         Js::Index(target, at) => path(target, scope)?.index(*at),
         _ => None,
     }
@@ -128,9 +128,9 @@ fn equal(operator: &str, left: &Js, right: &Js, scope: &LambdaScope) -> Option<S
         return type_is(of, fixed, scope);
     }
     match literal(fixed) {
-        None => Some(missing(operator, path(value, scope)?)),
-        Some(Value::Null) if operator == "==" => Some(missing(operator, path(value, scope)?)),
-        Some(Value::Null) => Some(Sql::check("IS_NULL", path(value, scope)?)),
+        None => Some(missing_check(operator, path(value, scope)?)),
+        Some(Value::Null) if operator == "==" => Some(missing_check(operator, path(value, scope)?)),
+        Some(Value::Null) => Some(Sql::unary_call("IS_NULL", path(value, scope)?)),
         Some(literal) => {
             let value = operand(value, scope)?;
             Some(Sql::compare(Comparison::Equal, value, Sql::Literal(literal)))
@@ -139,24 +139,24 @@ fn equal(operator: &str, left: &Js, right: &Js, scope: &LambdaScope) -> Option<S
 }
 
 /// `=== undefined`, and `== null`, which also means undefined.
-fn missing(operator: &str, value: Sql) -> Sql {
-    let is_missing = Sql::check("IS_DEFINED", value.clone()).negated();
-    if operator == "===" { is_missing } else { Sql::Or(Box::new((is_missing, Sql::check("IS_NULL", value)))) }
+fn missing_check(operator: &str, value: Sql) -> Sql {
+    let is_missing = Sql::unary_call("IS_DEFINED", value.clone()).negated();
+    if operator == "===" { is_missing } else { Sql::Or(Box::new((is_missing, Sql::unary_call("IS_NULL", value)))) }
 }
 
 fn type_is(of: &Js, name: &Js, scope: &LambdaScope) -> Option<Sql> {
     let Js::Text(name) = name else { return None };
     let value = path(of, scope)?;
     match name.as_str() {
-        "undefined" => Some(Sql::check("IS_DEFINED", value).negated()),
-        "string" => Some(Sql::check("IS_STRING", value)),
-        "number" => Some(Sql::check("IS_NUMBER", value)),
-        "boolean" => Some(Sql::check("IS_BOOL", value)),
+        "undefined" => Some(Sql::unary_call("IS_DEFINED", value).negated()),
+        "string" => Some(Sql::unary_call("IS_STRING", value)),
+        "number" => Some(Sql::unary_call("IS_NUMBER", value)),
+        "boolean" => Some(Sql::unary_call("IS_BOOL", value)),
         _ => None,
     }
 }
 
-fn ordered(comparison: Comparison, left: &Js, right: &Js, scope: &LambdaScope) -> Option<Sql> {
+fn ordering_comparison(comparison: Comparison, left: &Js, right: &Js, scope: &LambdaScope) -> Option<Sql> {
     let (left, right) = (comparable(left, scope)?, comparable(right, scope)?);
     let is_fixed = matches!((&left, &right), (Sql::Literal(_), Sql::Literal(_)));
     (!is_fixed).then(|| Sql::compare(comparison, left, right))
@@ -181,7 +181,7 @@ fn operand(js: &Js, scope: &LambdaScope) -> Option<Sql> {
                 "toUpperCase" => "UPPER",
                 _ => return None,
             };
-            Some(Sql::check(function, path(target, scope)?))
+            Some(Sql::unary_call(function, path(target, scope)?))
         }
         _ => path(js, scope).filter(|value| matches!(value, Sql::Path { .. })),
     }
@@ -190,26 +190,26 @@ fn operand(js: &Js, scope: &LambdaScope) -> Option<Sql> {
 /// The right operand must be a number, so that `+` is not a concatenation and no division is by zero.
 fn arithmetic(operator: &'static str, left: &Js, right: &Js, scope: &LambdaScope) -> Option<Sql> {
     let Js::Number(n) = right else { return None };
-    let is_fine = matches!(operator, "+" | "-" | "*") || matches!(operator, "/" | "%") && *n != 0.0;
-    is_fine.then_some(())?;
+    let is_safe = matches!(operator, "+" | "-" | "*") || matches!(operator, "/" | "%") && *n != 0.0;
+    is_safe.then_some(())?;
     let operands = Box::new((operand(left, scope)?, Sql::Literal(Value::from(*n))));
     Some(Sql::Arithmetic(operator, operands))
 }
 
-fn test(target: &Js, method: &str, arguments: &[Js], scope: &LambdaScope) -> Option<Sql> {
+fn method_test(target: &Js, method: &str, arguments: &[Js], scope: &LambdaScope) -> Option<Sql> {
     let [argument] = arguments else { return None };
     let (value, argument) = (path(target, scope)?, literal(argument)?);
     matches!(value, Sql::Path { .. }).then_some(())?;
     match (method, &argument) {
         ("startsWith", Value::String(_)) => Some(Sql::Call("STARTSWITH", vec![value, Sql::Literal(argument)])),
         ("endsWith", Value::String(_)) => Some(Sql::Call("ENDSWITH", vec![value, Sql::Literal(argument)])),
-        ("includes", Value::String(_)) => Some(included(value, argument)),
+        ("includes", Value::String(_)) => Some(includes(value, argument)),
         _ => None,
     }
 }
 
 /// `includes` finds a string in a string or an element in an array: JavaScript has one name for both.
-fn included(value: Sql, argument: Value) -> Sql {
+fn includes(value: Sql, argument: Value) -> Sql {
     let with = |function| Sql::Call(function, vec![value.clone(), Sql::Literal(argument.clone())]);
     Sql::Or(Box::new((with("CONTAINS"), with("ARRAY_CONTAINS"))))
 }

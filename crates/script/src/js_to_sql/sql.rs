@@ -23,7 +23,7 @@ pub enum Sql {
     Or(Box<(Sql, Sql)>),
     Not(Box<Sql>),
     /// False instead of undefined.
-    Total(Box<Sql>),
+    OrFalse(Box<Sql>),
     /// Neither missing nor null, false, zero or empty.
     Truthy(Box<Sql>),
     Call(&'static str, Vec<Sql>),
@@ -71,7 +71,7 @@ impl Sql {
         Sql::Path { alias: alias.to_owned(), keys: Vec::new() }
     }
 
-    pub fn check(function: &'static str, value: Sql) -> Sql {
+    pub fn unary_call(function: &'static str, value: Sql) -> Sql {
         Sql::Call(function, vec![value])
     }
 
@@ -81,13 +81,13 @@ impl Sql {
 
     /// True exactly if this is not true.
     pub fn negated(self) -> Sql {
-        Sql::Not(Box::new(Sql::Total(Box::new(self))))
+        Sql::Not(Box::new(Sql::OrFalse(Box::new(self))))
     }
 
     /// A property of this value; None if it is unknown.
     pub fn member(&self, name: &str) -> Option<Sql> {
         match self {
-            Sql::Path { .. } => self.below(PathKey::Name(name.to_owned())),
+            Sql::Path { .. } => self.child(PathKey::Name(name.to_owned())),
             Sql::Object(properties) => {
                 properties.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
             }
@@ -96,31 +96,31 @@ impl Sql {
     }
 
     pub fn index(&self, at: u32) -> Option<Sql> {
-        self.below(PathKey::Index(at))
+        self.child(PathKey::Index(at))
     }
 
-    fn below(&self, key: PathKey) -> Option<Sql> {
+    fn child(&self, key: PathKey) -> Option<Sql> {
         let Sql::Path { alias, keys } = self else { return None };
         let keys = keys.iter().cloned().chain([key]).collect();
         Some(Sql::Path { alias: alias.clone(), keys })
     }
 
     /// The number of nodes in this tree.
-    pub fn nodes(&self) -> usize {
+    pub fn node_count(&self) -> usize {
         match self {
             Sql::Path { keys, .. } => 1 + keys.len(),
             Sql::Literal(_) => 1,
-            Sql::Object(properties) => 1 + properties.iter().map(|(_, value)| value.nodes()).sum::<usize>(),
+            Sql::Object(properties) => 1 + properties.iter().map(|(_, value)| value.node_count()).sum::<usize>(),
             Sql::Compare(_, sides) | Sql::Arithmetic(_, sides) | Sql::And(sides) | Sql::Or(sides) => {
-                1 + sides.0.nodes() + sides.1.nodes()
+                1 + sides.0.node_count() + sides.1.node_count()
             }
-            Sql::Not(inner) | Sql::Total(inner) | Sql::Truthy(inner) => 1 + inner.nodes(),
-            Sql::Call(_, arguments) => 1 + arguments.iter().map(Sql::nodes).sum::<usize>(),
+            Sql::Not(inner) | Sql::OrFalse(inner) | Sql::Truthy(inner) => 1 + inner.node_count(),
+            Sql::Call(_, arguments) => 1 + arguments.iter().map(Sql::node_count).sum::<usize>(),
         }
     }
 
     /// Whether this is a path to a property: only these can be sorted by or joined.
-    pub fn is_below_root(&self) -> bool {
+    pub fn is_property_path(&self) -> bool {
         matches!(self, Sql::Path { keys, .. } if !keys.is_empty())
     }
 }
@@ -152,7 +152,7 @@ impl fmt::Display for Sql {
             Sql::And(sides) => write!(f, "({} AND {})", sides.0, sides.1),
             Sql::Or(sides) => write!(f, "({} OR {})", sides.0, sides.1),
             Sql::Not(inner) => write!(f, "(NOT {inner})"),
-            Sql::Total(inner) => write!(f, "({inner} ?? false)"),
+            Sql::OrFalse(inner) => write!(f, "({inner} ?? false)"),
             Sql::Truthy(inner) => write_truthy(inner, f),
             Sql::Call(name, arguments) => {
                 let arguments: Vec<String> = arguments.iter().map(Sql::to_string).collect();

@@ -5,57 +5,57 @@ use proptest::prelude::*;
 
 use super::js::Lambda;
 use super::lower::{LambdaScope, condition, projection};
-use super::prefix;
 use super::sql::{Comparison, PathKey, Sql};
+use super::translate_prefix;
 use crate::testing::{TestHost, parse, procedure, runtime};
 
 #[track_caller]
-fn query(stages: &[(&str, &str)], want: &str) {
+fn check_query(stages: &[(&str, &str)], want: &str) {
     let stages: Vec<_> =
         stages.iter().map(|(verb, text)| vec![Some((*verb).to_owned()), Some((*text).to_owned())]).collect();
-    assert_eq!(prefix(&stages), [want.to_owned(), stages.len().to_string()]);
+    assert_eq!(translate_prefix(&stages), [want.to_owned(), stages.len().to_string()]);
 }
 
 #[track_caller]
-fn stays(text: &str) {
+fn check_untranslated(text: &str) {
     let stage = vec![Some("filter".to_owned()), Some(text.to_owned())];
-    assert_eq!(prefix(&[stage]), ["SELECT VALUE r FROM r", "0"], "{text}");
+    assert_eq!(translate_prefix(&[stage]), ["SELECT VALUE r FROM r", "0"], "{text}");
 }
 
 #[test]
-fn filters() {
-    query(&[("filter", "d => d.a === 1")], r#"SELECT VALUE r FROM r WHERE (r["a"] = 1)"#);
-    query(
+fn filters_are_translated() {
+    check_query(&[("filter", "d => d.a === 1")], r#"SELECT VALUE r FROM r WHERE (r["a"] = 1)"#);
+    check_query(
         &[("filter", "function (d) { return d.a.b >= -1.5; }")],
         r#"SELECT VALUE r FROM r WHERE (r["a"]["b"] >= -1.5)"#,
     );
-    query(
+    check_query(
         &[("filter", "function f(doc) { /* c */ return doc['a b'] < 'x' // d\n}")],
         r#"SELECT VALUE r FROM r WHERE (r["a b"] < "x")"#,
     );
-    query(
+    check_query(
         &[("filter", "(d) => { return d.a == null }")],
         r#"SELECT VALUE r FROM r WHERE ((NOT (IS_DEFINED(r["a"]) ?? false)) OR IS_NULL(r["a"]))"#,
     );
-    query(
+    check_query(
         &[("filter", "d => d.s.startsWith(\"a\\\"b\") && d.t[0] !== 'x'")],
         r#"SELECT VALUE r FROM r WHERE (STARTSWITH(r["s"], "a\"b") AND (NOT ((r["t"][0] = "x") ?? false)))"#,
     );
-    query(&[("filter", "d => d.n % 2 === 0")], r#"SELECT VALUE r FROM r WHERE ((r["n"] % 2) = 0)"#);
-    query(
+    check_query(&[("filter", "d => d.n % 2 === 0")], r#"SELECT VALUE r FROM r WHERE ((r["n"] % 2) = 0)"#);
+    check_query(
         &[("filter", "d => d.s.toLowerCase() === 'x' || typeof d.x === 'undefined'")],
         r#"SELECT VALUE r FROM r WHERE ((LOWER(r["s"]) = "x") OR (NOT (IS_DEFINED(r["x"]) ?? false)))"#,
     );
-    query(&[("filter", "d => true")], "SELECT VALUE r FROM r WHERE true");
+    check_query(&[("filter", "d => true")], "SELECT VALUE r FROM r WHERE true");
 }
 
 #[test]
-fn chains() {
-    query(
+fn chains_are_translated() {
+    check_query(
         &[("filter", "d => d.age < 30"), ("sortBy", "d => d.name"), ("pluck", "name")],
         r#"SELECT VALUE r["name"] FROM r WHERE (r["age"] < 30) ORDER BY r["name"]"#,
     );
-    query(
+    check_query(
         &[
             ("map", "d => ({ name: d.n, more: { old: d.age > 60 } })"),
             ("filter", "x => x.name === 'a'"),
@@ -72,12 +72,15 @@ fn chains() {
     ];
     let want =
         r#"SELECT VALUE {"name": r["name"], "pet": x1["name"]} FROM r JOIN x0 IN r["kids"] JOIN x1 IN x0["pets"]"#;
-    assert_eq!(prefix(&family), [want, "2"]);
-    assert_eq!(prefix(&[unwind("c => c.kids", None)]), [r#"SELECT VALUE x0 FROM r JOIN x0 IN r["kids"]"#, "1"]);
+    assert_eq!(translate_prefix(&family), [want, "2"]);
+    assert_eq!(
+        translate_prefix(&[unwind("c => c.kids", None)]),
+        [r#"SELECT VALUE x0 FROM r JOIN x0 IN r["kids"]"#, "1"]
+    );
 }
 
 #[test]
-fn what_has_no_sql_stays() {
+fn untranslatable_functions_stay_in_javascript() {
     for text in [
         "d => d.a === b",
         "d => d.a === d.b",
@@ -111,22 +114,22 @@ fn what_has_no_sql_stays() {
         "d => d.",
         "d => (d.a === 1",
     ] {
-        stays(text);
+        check_untranslated(text);
     }
-    stays(&format!("d => {}d.a{}", "(".repeat(5000), ")".repeat(5000)));
-    stays(&format!("d => {}d.a", "!".repeat(5000)));
-    stays(&format!("d => d{} === 1", ".a".repeat(500_000)));
-    stays(&format!("d => d.a{}", " && d.a".repeat(500_000)));
+    check_untranslated(&format!("d => {}d.a{}", "(".repeat(5000), ")".repeat(5000)));
+    check_untranslated(&format!("d => {}d.a", "!".repeat(5000)));
+    check_untranslated(&format!("d => d{} === 1", ".a".repeat(500_000)));
+    check_untranslated(&format!("d => d.a{}", " && d.a".repeat(500_000)));
 }
 
 #[test]
-fn a_query_does_not_grow_beyond_measure() {
+fn query_size_is_bounded() {
     let stage = |verb: &str, text: &str| vec![Some(verb.to_owned()), Some(text.to_owned())];
     let doubling = vec![stage("map", "d => ({ a: d, b: d })"); 40];
-    let [sql, taken] = &prefix(&doubling)[..] else { panic!("not a pair") };
+    let [sql, taken] = &translate_prefix(&doubling)[..] else { panic!("not a pair") };
     assert!((1..10).contains(&taken.parse::<usize>().unwrap()) && sql.len() < 20_000, "{taken}");
     let filters = vec![stage("filter", "d => d.a === 1"); 1000];
-    assert!(prefix(&filters)[0].len() < 20_000);
+    assert!(translate_prefix(&filters)[0].len() < 20_000);
 }
 
 // ---- SQL and JavaScript agree ----
@@ -152,7 +155,7 @@ fn eval(sql: &Sql, row: &Value) -> Option<Value> {
             }
             Some(Value::Object(made))
         }
-        Sql::Compare(comparison, sides) => compared(*comparison, &eval(&sides.0, row)?, &eval(&sides.1, row)?),
+        Sql::Compare(comparison, sides) => compare_values(*comparison, &eval(&sides.0, row)?, &eval(&sides.1, row)?),
         Sql::Arithmetic(operator, sides) => {
             let (a, b) = (eval(&sides.0, row)?.as_number()?.as_f64(), eval(&sides.1, row)?.as_number()?.as_f64());
             Some(Value::from(match *operator {
@@ -174,9 +177,9 @@ fn eval(sql: &Sql, row: &Value) -> Option<Value> {
             _ => None,
         },
         Sql::Not(inner) => flag(inner).map(|flag| Value::Bool(!flag)),
-        Sql::Total(inner) => Some(eval(inner, row).unwrap_or(Value::Bool(false))),
+        Sql::OrFalse(inner) => Some(eval(inner, row).unwrap_or(Value::Bool(false))),
         Sql::Truthy(inner) => Some(Value::Bool(eval(inner, row).is_some_and(|value| is_truthy(&value)))),
-        Sql::Call(name, arguments) => called(name, &arguments.iter().map(|a| eval(a, row)).collect::<Vec<_>>()),
+        Sql::Call(name, arguments) => call_function(name, &arguments.iter().map(|a| eval(a, row)).collect::<Vec<_>>()),
     }
 }
 
@@ -189,7 +192,7 @@ fn is_truthy(value: &Value) -> bool {
     }
 }
 
-fn compared(comparison: Comparison, a: &Value, b: &Value) -> Option<Value> {
+fn compare_values(comparison: Comparison, a: &Value, b: &Value) -> Option<Value> {
     let order = match (a, b) {
         (Value::Number(a), Value::Number(b)) => a.as_f64().partial_cmp(&b.as_f64())?,
         (Value::String(a), Value::String(b)) => a.cmp(b),
@@ -205,7 +208,7 @@ fn compared(comparison: Comparison, a: &Value, b: &Value) -> Option<Value> {
     }))
 }
 
-fn called(name: &str, arguments: &[Option<Value>]) -> Option<Value> {
+fn call_function(name: &str, arguments: &[Option<Value>]) -> Option<Value> {
     let first = arguments.first()?.as_ref();
     if name == "IS_DEFINED" {
         return Some(Value::Bool(first.is_some()));
@@ -289,7 +292,7 @@ fn predicate() -> impl Strategy<Value = String> {
 }
 
 /// The function's results for the documents, computed in JavaScript.
-fn run(function: &str, documents: &[Value]) -> Vec<Value> {
+fn run_in_javascript(function: &str, documents: &[Value]) -> Vec<Value> {
     let source = format!("function (docs) {{ let f = {function}; __.response.setBody(docs.map(d => f(d))) }}");
     let documents = json::to_string(&Value::Array(documents.to_vec()));
     let outcome = TestHost::default().run(&mut runtime(), &source, procedure(&[&documents]));
@@ -306,7 +309,7 @@ proptest! {
         let lambda = Lambda::parse(&function).unwrap();
         let sql = condition(&lambda.body, &LambdaScope::of(&lambda.parameters, [Sql::root("r")]).unwrap());
         let sql = sql.unwrap_or_else(|| panic!("no SQL for {text}"));
-        let here = run(&function, &documents);
+        let here = run_in_javascript(&function, &documents);
         for (document, here) in documents.iter().zip(here) {
             let there = eval(&sql, document) == Some(Value::Bool(true));
             prop_assert_eq!(there, is_truthy(&here), "{} of {} as {}", text, json::to_string(document), sql);
@@ -318,15 +321,15 @@ proptest! {
         let function = format!("d => ({{ a: d.x, b: !({text}), c: {{ 'd e': d.t, f: 'g', h: -1 }} }})");
         let lambda = Lambda::parse(&function).unwrap();
         let sql = projection(&lambda.body, &LambdaScope::of(&lambda.parameters, [Sql::root("r")]).unwrap()).unwrap();
-        for (document, here) in documents.iter().zip(run(&function, &documents)) {
+        for (document, here) in documents.iter().zip(run_in_javascript(&function, &documents)) {
             let there = eval(&sql, document).unwrap();
             prop_assert_eq!(doubles(&there), doubles(&here));
         }
     }
 
     #[test]
-    fn any_text_is_translated_or_left_alone(text in ".{0,60}", verb in "filter|map|sortBy|unwind|pluck|x") {
-        prefix(&[vec![Some(verb), Some(text.clone()), Some(text)], vec![], vec![None]]);
+    fn arbitrary_text_never_panics(text in ".{0,60}", verb in "filter|map|sortBy|unwind|pluck|x") {
+        translate_prefix(&[vec![Some(verb), Some(text.clone()), Some(text)], vec![], vec![None]]);
     }
 }
 

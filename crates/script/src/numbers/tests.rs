@@ -5,7 +5,7 @@ use pleiad_model::Kind;
 use super::number;
 
 #[test]
-fn the_codes_scripts_compare_with_are_the_ones_they_get() {
+fn error_numbers_match_error_codes() {
     let table = [
         (Kind::Invalid, 400),
         (Kind::Forbidden, 403),

@@ -10,11 +10,11 @@ use crate::testing::{TestHost, env, procedure};
 use crate::{Cause, Program, ScriptLimits, ScriptStep};
 
 fn host(mut host: TestHost) -> impl FnMut(Vec<crate::ScriptOperation>) -> Vec<crate::OperationReply> {
-    move |operations| operations.into_iter().map(|operation| host.answer(operation)).collect()
+    move |operations| operations.into_iter().map(|operation| host.reply_to(operation)).collect()
 }
 
 #[test]
-fn a_call_runs_on_a_thread_of_the_pool_and_its_operations_on_the_callers() {
+fn a_call_runs_on_a_pool_thread_and_its_operations_on_the_callers_thread() {
     let pool = ScriptPool::new(ScriptLimits::default(), env(), 2);
     let source = "function () { __.readDocument(__.getAltLink() + '/docs/1', (e, d) => __.response.setBody(d.id)) }";
     for _ in 0..5 {
@@ -40,12 +40,12 @@ fn more_callers_than_threads_take_turns() {
 }
 
 #[test]
-fn a_call_that_is_given_up_by_its_caller_frees_its_thread() {
+fn dropping_an_unfinished_call_frees_its_thread() {
     let pool = ScriptPool::new(ScriptLimits::default(), env(), 1);
     let program = Program::new("t", "function () { __.readDocuments(__.getSelfLink()) }");
     for _ in 0..3 {
-        let mut running = pool.start(&program, procedure(&[])).unwrap();
-        assert!(matches!(running.step(Vec::new()), ScriptStep::Ask(_)));
+        let mut call = pool.start(&program, procedure(&[])).unwrap();
+        assert!(matches!(call.step(Vec::new()), ScriptStep::Execute(_)));
     }
     assert_eq!(pool.shared.lock().live, 0);
 }
@@ -64,7 +64,7 @@ impl Env for Stuck {
 }
 
 #[test]
-fn a_thread_that_does_not_come_back_is_replaced_and_the_pool_stays_bounded() {
+fn a_stuck_thread_is_replaced_and_the_pool_stays_bounded() {
     let clock = Arc::new(Stuck(AtomicU64::new(1)));
     let limits = ScriptLimits { hard_ms: 50, ..ScriptLimits::default() };
     let pool = ScriptPool::new(limits, Arc::<Stuck>::clone(&clock), 1);
@@ -75,7 +75,7 @@ fn a_thread_that_does_not_come_back_is_replaced_and_the_pool_stays_bounded() {
     assert_eq!(cause(&stuck), Some(Cause::TimedOut));
     assert_eq!(cause(&fine), Some(Cause::Busy), "two threads are stuck, and the maximum is twice one");
     clock.0.store(1_000_000, Ordering::Relaxed); // the stuck threads see the time and return
-    while pool.shared.lock().stuck > 0 {
+    while pool.shared.lock().abandoned > 0 {
         std::thread::yield_now();
     }
     assert_eq!(cause(&fine), None);

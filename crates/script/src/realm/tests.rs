@@ -4,7 +4,7 @@ use crate::testing::{TestHost, procedure, runtime};
 
 /// Runs the first script, then the second on the same runtime, and checks that the second responds "clean".
 #[track_caller]
-fn clean(first: &str, second: &str) {
+fn check_clean(first: &str, second: &str) {
     let mut runtime = runtime();
     let _ = TestHost::default().run(&mut runtime, first, procedure(&[]));
     let outcome = TestHost::default().run(&mut runtime, second, procedure(&[]));
@@ -14,35 +14,38 @@ fn clean(first: &str, second: &str) {
 const NO_LEAK: &str = "function () { __.response.setBody(typeof leak === 'undefined' ? 'clean' : 'leak') }";
 
 #[test]
-fn globals() {
-    clean("function () { leak = 1 }", NO_LEAK);
-    clean("function () { this.leak = 1 }", NO_LEAK);
-    clean("function () { globalThis.leak = 1 }", NO_LEAK);
-    clean("function () { (0, eval)('var leak = 1') }", NO_LEAK);
-    clean("function () { (0, eval)('let leak = 1; const leak2 = 2') }", NO_LEAK);
-    clean("function () { (0, eval)('function leak() {}') }", NO_LEAK);
-    clean("function () { var g = this; g[['define', 'Property'].join('')] ; leak = 1; throw new Error() }", NO_LEAK);
-    clean("function () { Object.defineProperty(this, 'leak', { value: 1, configurable: false }) }", NO_LEAK);
-    clean("1); leak = 1; (2", NO_LEAK);
-    clean("1); let leak = 1; (2", NO_LEAK);
-    clean("1); var leak = 1; (2", NO_LEAK);
-    clean("}; let leak = 1; ()=>{", NO_LEAK);
+fn globals_do_not_leak() {
+    check_clean("function () { leak = 1 }", NO_LEAK);
+    check_clean("function () { this.leak = 1 }", NO_LEAK);
+    check_clean("function () { globalThis.leak = 1 }", NO_LEAK);
+    check_clean("function () { (0, eval)('var leak = 1') }", NO_LEAK);
+    check_clean("function () { (0, eval)('let leak = 1; const leak2 = 2') }", NO_LEAK);
+    check_clean("function () { (0, eval)('function leak() {}') }", NO_LEAK);
+    check_clean(
+        "function () { var g = this; g[['define', 'Property'].join('')] ; leak = 1; throw new Error() }",
+        NO_LEAK,
+    );
+    check_clean("function () { Object.defineProperty(this, 'leak', { value: 1, configurable: false }) }", NO_LEAK);
+    check_clean("1); leak = 1; (2", NO_LEAK);
+    check_clean("1); let leak = 1; (2", NO_LEAK);
+    check_clean("1); var leak = 1; (2", NO_LEAK);
+    check_clean("}; let leak = 1; ()=>{", NO_LEAK);
 }
 
 /// Reaches built-ins in a way that the text analysis does not detect, so that the frozen realm has to prevent changes.
-fn hidden(statement: &str) -> String {
+fn hidden_access(statement: &str) -> String {
     let names = "var G = this, O = G['Obj' + 'ect'], p = 'proto' + 'type', df = O['define' + 'Property'], sp = O['set' + 'PrototypeOf'];";
     format!("function () {{ {names} try {{ {statement} }} catch (e) {{}} }}")
 }
 
 #[test]
-fn the_hidden_ways_do_share_a_realm() {
-    let program = crate::Program::new("t", hidden("O[p].leak = 1"));
+fn hidden_access_is_not_detected_and_shares_the_realm() {
+    let program = crate::Program::new("t", hidden_access("O[p].leak = 1"));
     assert!(!program.has_own_realm());
 }
 
 #[test]
-fn prototypes_and_built_ins() {
+fn prototypes_and_built_ins_do_not_leak() {
     for statement in [
         "O[p].leak = 1",
         "G['Arr' + 'ay'][p].leak = 1",
@@ -76,12 +79,12 @@ fn prototypes_and_built_ins() {
             let stack = new Error('x').stack, works = JSON.parse('1') === 1 && stack !== 'leak' && this.fresh === 1;
             __.response.setBody(found < 0 && works ? 'clean' : 'leak at ' + found);
         }";
-        clean(&hidden(statement), probe);
+        check_clean(&hidden_access(statement), probe);
     }
 }
 
 #[test]
-fn every_object_that_can_be_reached_refuses_to_be_changed() {
+fn every_reachable_object_is_frozen() {
     let source = "function () {
         var G = this, O = G['Obj' + 'ect'], names = O['getOwn' + 'PropertyNames'], proto = O['get' + 'PrototypeOf'];
         var symbols = O['getOwnProperty' + 'Symbols'], describe = O['getOwnProperty' + 'Descriptor'];
@@ -108,34 +111,34 @@ fn every_object_that_can_be_reached_refuses_to_be_changed() {
         soft = soft.filter(o => typeof o !== 'function' || o.name !== 'mine');
         __.response.setBody(soft.length ? soft.map(o => typeof o + ' ' + names(o).slice(0, 5).join('/')).join() : seen.size > 500 ? 'clean' : 'only ' + seen.size);
     }";
-    clean("function () {}", source);
+    check_clean("function () {}", source);
 }
 
 #[test]
-fn closures_promises_and_registries() {
-    clean(
+fn closures_promises_and_registries_do_not_leak() {
+    check_clean(
         "function () { var s = Symbol.for('leak'); s.x = 1 }",
         "function () { __.response.setBody(Symbol.for('leak').x === undefined ? 'clean' : 'leak') }",
     );
-    clean(
+    check_clean(
         "function () { /(l)eak/.exec('leak') }",
         "function () { __.response.setBody(RegExp.lastMatch === undefined && RegExp.$1 === undefined ? 'clean' : 'leak') }",
     );
-    clean("function () { Promise.resolve().then(() => { leak = 1 }); throw new Error('x') }", NO_LEAK);
-    clean("function () { queueMicrotask(() => { leak = 1 }); throw new Error('x') }", NO_LEAK);
-    clean("async function () { leak = 1; await new Promise(() => {}) }", NO_LEAK);
-    clean(
+    check_clean("function () { Promise.resolve().then(() => { leak = 1 }); throw new Error('x') }", NO_LEAK);
+    check_clean("function () { queueMicrotask(() => { leak = 1 }); throw new Error('x') }", NO_LEAK);
+    check_clean("async function () { leak = 1; await new Promise(() => {}) }", NO_LEAK);
+    check_clean(
         "function f() { f.leak = 1; f.count = 1 }",
         "function f() { __.response.setBody(f.leak === undefined ? 'clean' : 'leak') }",
     );
-    clean(
+    check_clean(
         "function () { __.response.setBody('secret'); __.request.x = 1 }",
         "function () { __.response.setBody(__.response.getBody() === undefined && __.request.x === undefined ? 'clean' : 'leak') }",
     );
 }
 
 #[test]
-fn a_script_has_no_memory_of_its_own_earlier_calls() {
+fn a_script_has_no_state_from_its_earlier_calls() {
     let mut runtime = runtime();
     for source in [
         "function f() { f.n = (f.n || 0) + 1; n = typeof n === 'undefined' ? 1 : n + 1; __.response.setBody(f.n + n) }",
@@ -164,7 +167,7 @@ fn a_script_may_change_built_ins_for_itself() {
 }
 
 #[test]
-fn a_frozen_realm_does_not_hinder_ordinary_work() {
+fn ordinary_code_works_in_a_frozen_realm() {
     let mut runtime = runtime();
     let source = "function () {
         let e = new Error('a'); e.name = 'Custom'; e.message = 'b'; e.code = 7;

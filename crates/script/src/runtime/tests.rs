@@ -6,7 +6,7 @@ use crate::testing::{TestHost, TickingEnv, env, procedure};
 use crate::{Functions, Program, ScriptLimits, ScriptRuntime};
 
 /// Fragments of scripts, in random order.
-fn piece() -> impl Strategy<Value = String> {
+fn fragment() -> impl Strategy<Value = String> {
     let fixed = [
         "function",
         "(",
@@ -63,7 +63,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
-    fn any_text_has_an_outcome(pieces in prop::collection::vec(piece(), 0..25), argument in ".{0,20}") {
+    fn any_text_has_an_outcome(pieces in prop::collection::vec(fragment(), 0..25), argument in ".{0,20}") {
         let limits = ScriptLimits { memory_bytes_max: 8 << 20, ..ScriptLimits::default() };
         let mut runtime = ScriptRuntime::new(limits, TickingEnv::every(100));
         let source = pieces.concat();
@@ -96,9 +96,9 @@ fn cost_of_an_empty_call_and_of_a_function() {
         "one realm",
         300,
         Box::new(|| {
-            let desk = crate::host_state::HostState::new(ScriptLimits::default(), env());
+            let host_state = crate::host_state::HostState::new(ScriptLimits::default(), env());
             let js = rquickjs::Runtime::new().unwrap();
-            drop(crate::realm::Realm::own(&js, &desk).unwrap());
+            drop(crate::realm::Realm::own(&js, &host_state).unwrap());
         }),
     );
     let function = |source: &str, argument: pleiad_model::Value| -> Box<dyn FnMut()> {

@@ -10,7 +10,7 @@ mod hostile; // hostile scripts
 
 /// Runs a procedure over some documents and checks the body that it sets.
 #[track_caller]
-fn answers(documents: &[&str], source: &str, want: &str) -> TestHost {
+fn check_body(documents: &[&str], source: &str, want: &str) -> TestHost {
     let mut host = TestHost::of(documents);
     let outcome = host.run(&mut runtime(), source, procedure(&[]));
     assert_eq!(outcome.error, None);
@@ -19,7 +19,7 @@ fn answers(documents: &[&str], source: &str, want: &str) -> TestHost {
 }
 
 #[track_caller]
-fn fails(documents: &[&str], source: &str) -> ScriptOutcome {
+fn run_failing(documents: &[&str], source: &str) -> ScriptOutcome {
     let outcome = TestHost::of(documents).run(&mut runtime(), source, procedure(&[]));
     assert!(outcome.error.is_some(), "{source}: {outcome:?}");
     outcome
@@ -34,20 +34,20 @@ fn arguments_arrive_and_a_body_comes_back() {
     let source = "function (a, b, c) { getContext().getResponse().setBody([a, b.x, c === undefined]); }";
     let outcome = TestHost::default().run(&mut runtime(), source, procedure(&["1", r#"{"x":"ü"}"#]));
     assert_eq!(outcome.response_body.as_deref(), Some(r#"[1,"ü",true]"#));
-    assert_eq!((outcome.work.steps, outcome.work.operations), (1, 0));
+    assert_eq!((outcome.usage.steps, outcome.usage.operations), (1, 0));
 }
 
 #[test]
 fn functions_may_be_named_anonymous_arrows_or_several() {
-    answers(&[], "function named() { __.response.setBody(1) }", "1");
-    answers(&[], "function () { __.response.setBody(2) } // the end", "2");
-    answers(&[], "() => { __.response.setBody(3) }", "3");
-    answers(&[], "function main() { help(4) }\nfunction help(x) { __.response.setBody(x) }", "4");
-    answers(&[], "async function () { await null; __.response.setBody(5) }", "5");
+    check_body(&[], "function named() { __.response.setBody(1) }", "1");
+    check_body(&[], "function () { __.response.setBody(2) } // the end", "2");
+    check_body(&[], "() => { __.response.setBody(3) }", "3");
+    check_body(&[], "function main() { help(4) }\nfunction help(x) { __.response.setBody(x) }", "4");
+    check_body(&[], "async function () { await null; __.response.setBody(5) }", "5");
 }
 
 #[test]
-fn a_script_without_a_body_answers_with_nothing() {
+fn a_script_that_sets_no_body_returns_none() {
     let outcome = TestHost::default().run(&mut runtime(), "function () {}", procedure(&[]));
     assert_eq!((outcome.response_body, outcome.error), (None, None));
 }
@@ -56,21 +56,21 @@ fn a_script_without_a_body_answers_with_nothing() {
 fn links_of_the_collection() {
     let source =
         "function () { let c = getContext().getCollection(); __.response.setBody([c.getSelfLink(), __.getAltLink()]) }";
-    answers(&[], source, r#"["dbs/AAAAAA==/colls/AAAAAAAAAAA=/","dbs/shop/colls/orders"]"#);
+    check_body(&[], source, r#"["dbs/AAAAAA==/colls/AAAAAAAAAAA=/","dbs/shop/colls/orders"]"#);
 }
 
 #[test]
-fn create_document_gives_what_was_created_and_makes_an_id() {
+fn create_document_returns_the_document_and_generates_an_id() {
     let source = "function () {
         let doc = { n: 7 };
         let accepted = __.createDocument(__.getSelfLink(), doc, (err, made, options) => {
             __.response.setBody([accepted, made.n, made.id.length, doc.id === undefined, typeof options]);
         });
     }";
-    let host = answers(&[], source, r#"[true,7,36,true,"object"]"#);
+    let host = check_body(&[], source, r#"[true,7,36,true,"object"]"#);
     assert_eq!(host.documents.len(), 1);
     let text = "function () { __.createDocument(__.getSelfLink(), '{\"id\":\"t\"}', {}, (e, d) => __.response.setBody(d.id)) }";
-    answers(&[], text, r#""t""#);
+    check_body(&[], text, r#""t""#);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn without_automatic_ids_the_host_decides() {
         __.createDocument(__.getSelfLink(), { n: 7 }, { disableAutomaticIdGeneration: true },
             (err) => __.response.setBody(err.number));
     }";
-    answers(&[], source, "400");
+    check_body(&[], source, "400");
 }
 
 #[test]
@@ -90,12 +90,12 @@ fn an_error_has_a_number_a_message_and_a_body() {
         });
     }";
     let message = "Resource with specified id or name already exists.";
-    answers(&[ONE], source, &format!("[true,{message:?},{message:?},true,true]"));
+    check_body(&[ONE], source, &format!("[true,{message:?},{message:?},true,true]"));
 }
 
 #[test]
 fn an_error_without_a_callback_ends_the_script() {
-    let outcome = fails(&[ONE], "function () { __.createDocument(__.getSelfLink(), { id: '1' }); }");
+    let outcome = run_failing(&[ONE], "function () { __.createDocument(__.getSelfLink(), { id: '1' }); }");
     let error = outcome.error.unwrap();
     assert_eq!((error.cause, error.number), (Cause::Thrown, Some(409)));
     assert_eq!(error.message, "Error: Resource with specified id or name already exists.");
@@ -119,7 +119,7 @@ fn read_replace_upsert_and_delete() {
             });
         });
     }";
-    let host = answers(&[ONE, TWO], source, r#"[10,20,true,"object",404]"#);
+    let host = check_body(&[ONE, TWO], source, r#"[10,20,true,"object",404]"#);
     assert_eq!(host.ids(), ["2"]);
 }
 
@@ -135,7 +135,7 @@ fn conditions_on_the_etag() {
             });
         });
     }";
-    answers(&[ONE], source, "[412,true,true]");
+    check_body(&[ONE], source, "[412,true,true]");
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn feeds_come_in_pages_with_continuations() {
             });
         })();
     }";
-    answers(&[ONE, TWO, THREE], source, "[2,1]");
+    check_body(&[ONE, TWO, THREE], source, "[2,1]");
 }
 
 #[test]
@@ -162,12 +162,12 @@ fn queries_are_text_or_text_with_parameters() {
             });
         });
     }";
-    let host = answers(&[ONE, TWO], source, r#"[2,1,"1"]"#);
+    let host = check_body(&[ONE, TWO], source, r#"[2,1,"1"]"#);
     assert_eq!(host.queries, ["SELECT * FROM c", "SELECT * FROM c WHERE c.n > @n"]);
 }
 
 #[test]
-fn what_is_handed_over_wrongly_throws_a_400_at_once() {
+fn invalid_arguments_throw_400_synchronously() {
     let source = |what: &str| {
         format!(
             "function () {{ try {{ {what} }} catch (e) {{ __.response.setBody([e.number, e instanceof Error]) }} }}"
@@ -201,10 +201,10 @@ fn what_is_handed_over_wrongly_throws_a_400_at_once() {
         "__.response.getValue('Nonsense')",
         "__.response.setValue('Nonsense', 1)",
     ] {
-        answers(&[], &source(wrong), "[400,true]");
+        check_body(&[], &source(wrong), "[400,true]");
     }
-    answers(&[], &source("__.request.setValue('Body', 1)"), "[403,true]");
-    answers(&[], &source("__.response.setValue('OperationType', 1)"), "[403,true]");
+    check_body(&[], &source("__.request.setValue('Body', 1)"), "[403,true]");
+    check_body(&[], &source("__.response.setValue('OperationType', 1)"), "[403,true]");
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn requests_and_responses_are_maps_of_values() {
         r.setBody([r.getBody(), r.getValue('Body'), r.getMaxResourceQuota(), r.getResourceQuotaCurrentUsage(),
             getContext().getRequest().getBody() === undefined, __.request.getOperationType() === undefined]);
     }";
-    answers(&[], source, r#"["abc","abc","documentSize=10240;","documentSize=0;",true,true]"#);
+    check_body(&[], source, r#"["abc","abc","documentSize=10240;","documentSize=0;",true,true]"#);
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn a_post_trigger_sees_both_bodies() {
 }
 
 #[test]
-fn the_log_is_printf_and_only_kept_when_asked_for() {
+fn console_log_is_formatted_and_collected_only_on_request() {
     let source = "function () { console.log('a%sc%%', 'b'); console.log(7); throw new Error('late'); }";
     let outcome = TestHost::default().run(&mut runtime(), source, procedure(&[]));
     assert_eq!(outcome.log, "abc%7");
@@ -256,10 +256,10 @@ fn the_log_is_printf_and_only_kept_when_asked_for() {
 }
 
 #[test]
-fn errors_say_what_where_and_which_number() {
+fn errors_have_a_message_a_position_and_a_number() {
     let source =
         "function main() {\n    fail();\n    function fail() { throw new Error(ErrorCodes.Forbidden, 'no entry'); }\n}";
-    let error = fails(&[], source).error.unwrap();
+    let error = run_failing(&[], source).error.unwrap();
     assert_eq!((error.number, error.line, error.message.as_str()), (Some(403), Some(3), "Error: no entry"));
     let text = error.to_string();
     assert!(text.starts_with("Encountered exception while executing function. Exception = Error: no entry"), "{text}");
@@ -268,10 +268,10 @@ fn errors_say_what_where_and_which_number() {
 }
 
 #[test]
-fn text_that_is_no_function_is_a_syntax_error_with_its_line() {
+fn invalid_source_is_a_syntax_error_with_its_line() {
     for wrong in ["function () {\n  let = ;\n}", "7", "", "function (", "1); globalThis.x = 1; (2", "}{", "\0"] {
         let error = runtime().compile(&Program::new("wrong", wrong)).err();
-        let error = error.or_else(|| fails(&[], wrong).error).unwrap();
+        let error = error.or_else(|| run_failing(&[], wrong).error).unwrap();
         assert!(matches!(error.cause, Cause::Syntax | Cause::Thrown), "{wrong}: {error:?}");
     }
     let error = runtime().compile(&Program::new("wrong", "function () {\n  let = ;\n}")).unwrap_err();
@@ -281,14 +281,15 @@ fn text_that_is_no_function_is_a_syntax_error_with_its_line() {
 
 #[test]
 fn abort_ends_the_call_even_if_it_is_caught() {
-    let error = fails(&[], "function () { try { getContext().abort(new Error('stop')) } catch (e) {} }").error.unwrap();
+    let error =
+        run_failing(&[], "function () { try { getContext().abort(new Error('stop')) } catch (e) {} }").error.unwrap();
     assert_eq!(error.message, "Error: stop");
     let late = "async function () { await null; getContext().abort(new Error('later')) }";
-    assert_eq!(fails(&[], late).error.unwrap().message, "Error: later");
+    assert_eq!(run_failing(&[], late).error.unwrap().message, "Error: later");
 }
 
 #[test]
-fn operations_in_flight_are_answered_in_any_order_and_number() {
+fn replies_may_arrive_in_any_order_and_number() {
     let source = "function () {
         let seen = [];
         for (let n of ['1', '2', '3']) __.readDocument(__.getAltLink() + '/docs/' + n, (e, d) => {
@@ -298,17 +299,17 @@ fn operations_in_flight_are_answered_in_any_order_and_number() {
     }";
     let (mut runtime, mut host) = (runtime(), TestHost::of(&[ONE, TWO, THREE]));
     let mut session = runtime.start(&Program::new("test", source), procedure(&[]));
-    let ScriptStep::Ask(asked) = session.step(Vec::new()) else { panic!("no operations requested") };
-    let mut replies: Vec<_> = asked.into_iter().map(|operation| host.answer(operation)).collect();
+    let ScriptStep::Execute(asked) = session.step(Vec::new()) else { panic!("no operations requested") };
+    let mut replies: Vec<_> = asked.into_iter().map(|operation| host.reply_to(operation)).collect();
     let third = replies.pop().unwrap();
-    assert!(matches!(session.step(vec![third]), ScriptStep::Ask(none) if none.is_empty()));
+    assert!(matches!(session.step(vec![third]), ScriptStep::Execute(none) if none.is_empty()));
     let ScriptStep::Done(outcome) = session.step(replies) else { panic!("not done") };
     assert_eq!(outcome.response_body.as_deref(), Some("[3,1,2]"));
-    assert_eq!(outcome.work.operations, 3);
+    assert_eq!(outcome.usage.operations, 3);
 }
 
 #[test]
-fn when_the_host_accepts_no_more_the_script_can_tell() {
+fn a_script_sees_that_the_host_accepts_no_more() {
     let source = "function () {
         let made = 0;
         (function next() {
@@ -322,24 +323,24 @@ fn when_the_host_accepts_no_more_the_script_can_tell() {
 }
 
 #[test]
-fn time_and_chance_are_the_hosts() {
+fn time_and_randomness_come_from_the_host() {
     let source =
         "function () { __.response.setBody([Date.now(), new Date().getTime(), new Date(0).toISOString(), typeof Date(),
         new Date() instanceof Date, Math.random()]) }";
-    let ask = || TestHost::default().run(&mut runtime(), source, procedure(&[])).response_body.unwrap();
-    let first = parse(&ask());
+    let run = || TestHost::default().run(&mut runtime(), source, procedure(&[])).response_body.unwrap();
+    let first = parse(&run());
     let items = first.as_array().unwrap();
     assert_eq!(items[0].as_i64(), Some(1_700_000_000_000));
     assert_eq!(items[1], items[0]);
     assert_eq!(items[2], Value::from("1970-01-01T00:00:00.000Z"));
     assert_eq!((&items[3], &items[4]), (&Value::from("string"), &Value::Bool(true)));
-    assert_eq!(parse(&ask()), first, "the same seed gives the same numbers");
+    assert_eq!(parse(&run()), first, "the same seed gives the same numbers");
 }
 
 #[test]
-fn queries_as_functions_are_translated_where_there_is_sql_for_them() {
+fn javascript_queries_are_translated_to_sql_where_possible() {
     let source = "function () { __.filter(d => d.n > 1, (err, docs) => __.response.setBody(docs.length)) }";
-    let host = answers(&[ONE], source, "1");
+    let host = check_body(&[ONE], source, "1");
     assert_eq!(host.queries, [r#"SELECT VALUE r FROM r WHERE (r["n"] > 1)"#]);
     let source = "function () {
         let result = __.chain().filter(function (d) { return d.n >= 1 && !d.gone; }).sortByDescending(d => d.n).pluck('id').value();
@@ -352,28 +353,40 @@ fn queries_as_functions_are_translated_where_there_is_sql_for_them() {
 }
 
 #[test]
-fn what_cannot_be_translated_runs_here() {
+fn untranslatable_stages_run_in_javascript() {
     let local = "let one = () => 1;";
     let over = |query: &str| format!("function () {{ {local} {query} }}");
     let docs = [r#"{"id":"1","n":2,"tags":["a",["b"]]}"#, r#"{"id":"2","n":3,"tags":[]}"#, r#"{"id":"3","n":1}"#];
-    answers(
+    check_body(
         &docs,
         &over("__.filter(d => d.n > one(), { pageSize: 10 }, (e, f) => __.response.setBody(f.map(d => d.id)))"),
         r#"["1","2"]"#,
     );
-    answers(&docs, &over("__.map(d => d.n * one() + 1)"), "[3,4,2]");
-    answers(
+    check_body(&docs, &over("__.map(d => d.n * one() + 1)"), "[3,4,2]");
+    check_body(
         &docs,
         &over("__.chain().map(d => [d.id, one()][0]).value((e, f) => __.response.setBody(f), { pageSize: 2 })"),
         r#"["1","2"]"#,
     );
-    answers(&docs, &over("__.chain().map(d => { let t = d.tags; return t; }).flatten().value()"), r#"["a","b"]"#);
-    answers(&docs, &over("__.chain().map(d => { let t = d.tags; return t; }).flatten(true).value()"), r#"["a",["b"]]"#);
-    answers(&docs, &over("__.chain().sortBy(d => d.n * one()).pluck('id').value({ pageSize: 1 })"), r#"["3","1","2"]"#);
-    answers(&docs, &over("__.chain().sortByDescending(d => d.n * one()).map(d => d.id).value()"), r#"["2","1","3"]"#);
+    check_body(&docs, &over("__.chain().map(d => { let t = d.tags; return t; }).flatten().value()"), r#"["a","b"]"#);
+    check_body(
+        &docs,
+        &over("__.chain().map(d => { let t = d.tags; return t; }).flatten(true).value()"),
+        r#"["a",["b"]]"#,
+    );
+    check_body(
+        &docs,
+        &over("__.chain().sortBy(d => d.n * one()).pluck('id').value({ pageSize: 1 })"),
+        r#"["3","1","2"]"#,
+    );
+    check_body(
+        &docs,
+        &over("__.chain().sortByDescending(d => d.n * one()).map(d => d.id).value()"),
+        r#"["2","1","3"]"#,
+    );
     let unwind = "__.chain().unwind(d => (one(), d.tags), (d, t) => ({ id: d.id, t })).value()";
-    answers(&docs, &over(unwind), r#"[{"id":"1","t":"a"},{"id":"1","t":["b"]}]"#);
-    answers(&docs, &over("__.unwind(d => (one(), d.tags))"), r#"["a",["b"]]"#);
+    check_body(&docs, &over(unwind), r#"[{"id":"1","t":"a"},{"id":"1","t":["b"]}]"#);
+    check_body(&docs, &over("__.unwind(d => (one(), d.tags))"), r#"["a",["b"]]"#);
 }
 
 #[test]
@@ -387,8 +400,8 @@ fn a_pre_trigger_needs_a_callback_for_its_queries() {
 }
 
 #[test]
-fn names_of_documents_that_are_links_work_as_well() {
-    answers(
+fn document_links_may_have_leading_and_trailing_slashes() {
+    check_body(
         &[ONE],
         &format!("function () {{ __.readDocument('/{ALT_LINK}/docs/1/', (e, d) => __.response.setBody(d.n)) }}"),
         "1",

@@ -11,33 +11,33 @@ fn udf(source: &str) -> Udf {
 }
 
 #[track_caller]
-fn gives(source: &str, arguments: &str, want: &str) {
+fn check_result(source: &str, arguments: &str, want: &str) {
     let arguments = parse(arguments).as_array().unwrap().to_vec();
     assert_eq!(udf(source).call(arguments.iter()), Ok(Some(parse(want))), "{source}");
 }
 
 #[test]
 fn values_go_in_and_come_out() {
-    gives("function (x) { return x * 2 }", "[21]", "42");
-    gives(
+    check_result("function (x) { return x * 2 }", "[21]", "42");
+    check_result(
         "x => x",
         r#"[{"a":[1,2.5,"ü",null,true,{}],"__proto__":{"b":1}}]"#,
         r#"{"a":[1,2.5,"ü",null,true,{}],"__proto__":{"b":1}}"#,
     );
-    gives("(a, b) => a + b", r#"["x", 1]"#, r#""x1""#);
-    gives("function tax(n) { if (n < 1000) return n * 0.1; return n * 0.2 }", "[100]", "10");
-    gives(
+    check_result("(a, b) => a + b", r#"["x", 1]"#, r#""x1""#);
+    check_result("function tax(n) { if (n < 1000) return n * 0.1; return n * 0.2 }", "[100]", "10");
+    check_result(
         "() => ({ when: new Date(0), no: undefined, bad: NaN })",
         "[]",
         r#"{"when":"1970-01-01T00:00:00.000Z","bad":null}"#,
     );
-    gives("() => Infinity", "[]", "null");
-    gives("function (s) { return s.match(/^(.)/)[1] }", r#"["abc"]"#, r#""a""#);
-    gives("function () { String.prototype.x = 1; return 'a'.x }", "[]", "1");
+    check_result("() => Infinity", "[]", "null");
+    check_result("function (s) { return s.match(/^(.)/)[1] }", r#"["abc"]"#, r#""a""#);
+    check_result("function () { String.prototype.x = 1; return 'a'.x }", "[]", "1");
 }
 
 #[test]
-fn undefined_is_no_value() {
+fn undefined_is_none() {
     assert_eq!(udf("function () {}").call([].iter()), Ok(None));
     assert_eq!(udf("() => () => 1").call([].iter()), Ok(None));
     assert_eq!(udf("x => x.missing").call([parse("{}")].iter()), Ok(None));
@@ -45,29 +45,29 @@ fn undefined_is_no_value() {
 
 #[test]
 fn there_is_no_context() {
-    gives("() => [typeof getContext, typeof __]", "[]", r#"["undefined","undefined"]"#);
+    check_result("() => [typeof getContext, typeof __]", "[]", r#"["undefined","undefined"]"#);
 }
 
 #[test]
-fn what_it_throws_is_the_error() {
+fn exceptions_become_errors() {
     let error = udf("function () { throw new Error('no') }").call([].iter()).unwrap_err();
     assert_eq!((error.cause, error.message.as_str()), (Cause::Thrown, "Error: no"));
-    let home = Functions::new(ScriptLimits::default(), env());
-    assert_eq!(home.declare(&Program::new("f", "function (")).err().unwrap().cause, Cause::Syntax);
+    let functions = Functions::new(ScriptLimits::default(), env());
+    assert_eq!(functions.declare(&Program::new("f", "function (")).err().unwrap().cause, Cause::Syntax);
     assert!(udf("7").call([].iter()).is_err());
     assert!(udf("() => 1n").call([].iter()).is_err());
     assert!(udf("() => { let o = {}; o.o = o; return o }").call([].iter()).is_err());
 }
 
 #[test]
-fn it_is_bounded_and_the_next_row_is_served() {
-    let home =
+fn limits_apply_and_the_next_row_is_served() {
+    let functions =
         Functions::new(ScriptLimits { memory_bytes_max: 8 << 20, ..ScriptLimits::default() }, TickingEnv::every(20));
-    let loops = home.declare(&Program::new("loops", "function () { while (true) {} }")).unwrap();
-    let eats = home
+    let loops = functions.declare(&Program::new("loops", "function () { while (true) {} }")).unwrap();
+    let eats = functions
         .declare(&Program::new("eats", "function () { let a = []; for (;;) a.push(new Array(1000).fill(1)) }"))
         .unwrap();
-    let fine = home.declare(&Program::new("fine", "x => x + 1")).unwrap();
+    let fine = functions.declare(&Program::new("fine", "x => x + 1")).unwrap();
     for _ in 0..2 {
         assert_eq!(loops.call([].iter()).unwrap_err().cause, Cause::TimedOut);
         assert_eq!(eats.call([].iter()).unwrap_err().cause, Cause::OutOfMemory);
@@ -76,7 +76,7 @@ fn it_is_bounded_and_the_next_row_is_served() {
 }
 
 #[test]
-fn rows_do_not_see_each_other() {
+fn rows_share_no_state() {
     let counts = udf("function f() { n = typeof n === 'undefined' ? 1 : n + 1; f.n = (f.n || 0) + 1; return n + f.n }");
     let late = udf("async function () { leak = 1; await null; leak = 2; }");
     for _ in 0..3 {

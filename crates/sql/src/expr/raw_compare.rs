@@ -43,7 +43,7 @@ pub fn array_contains(function: &Function, arguments: &[ScalarExpr], rows: Bindi
     }
     let bound = lookup(rows, *slot).filter(|bound| bound.is_text())?;
     let Some(array) = bound.text(steps) else { return Some(None) };
-    if lazy::kind(&array) != Some(lazy::JsonType::Array) {
+    if lazy::json_type(&array) != Some(lazy::JsonType::Array) {
         return Some(None);
     }
     let mut certain = true;

@@ -68,7 +68,7 @@ impl<'q> MergeShape<'q> {
         }
         if subquery_combines_rows(select) {
             let what = "DISTINCT, GROUP BY or an aggregate in a subquery over several partitions";
-            return Err(Error::refused(what));
+            return Err(Error::unsupported(what));
         }
         if let Some(OrderBy::Keys(keys)) = &select.order_by
             && !has_aggregate(&select.spec)

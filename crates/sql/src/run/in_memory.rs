@@ -24,7 +24,7 @@ pub struct InMemoryQuery {
     select: Select,
 }
 
-/// Parses a query. Syntax errors and unresolved names are `Invalid`, unsupported features are `Refused`.
+/// Parses a query. Syntax errors and unresolved names are `Invalid`, unsupported features are `Unsupported`.
 pub fn parse(text: &str) -> Result<InMemoryQuery> {
     Ok(InMemoryQuery { select: check::parse_and_check(text)?, text: text.to_owned() })
 }

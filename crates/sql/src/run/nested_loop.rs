@@ -121,7 +121,7 @@ impl NestedLoop<'_, '_> {
 
     /// Iterates over the elements of an array as JSON text, without parsing them.
     fn elements(&mut self, array: &[u8], loop_level: LoopLevel<'_>) -> Result<Flow> {
-        if lazy::kind(array) != Some(lazy::JsonType::Array) {
+        if lazy::json_type(array) != Some(lazy::JsonType::Array) {
             return Ok(Flow::Continue);
         }
         until_stop(lazy::elements(array), |element| self.next_level(SlotValue::Text(element), loop_level))

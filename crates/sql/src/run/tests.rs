@@ -182,7 +182,7 @@ fn unsupported_features_are_rejected_by_name() {
         ("SELECT * FROM (SELECT c.a, COUNT(1) AS n FROM c GROUP BY c.a) x", "GROUP BY"),
     ] {
         let error = error_of(text);
-        assert_eq!(error.kind, Kind::Refused, "{text}: {error}");
+        assert_eq!(error.kind, Kind::Unsupported, "{text}: {error}");
         assert!(error.message.contains(feature), "{text}: {error}");
     }
 }

@@ -258,7 +258,7 @@ fn add_documents<'v>(
 /// On valid JSON, lazy access returns the same values as the parser; on other bytes it does not panic.
 pub fn lazy_json_agrees_with_the_parser(text: &[u8]) {
     for property in lazy::properties(text).take(64) {
-        let _ = (lazy::string(property.name), lazy::scalar(property.value), lazy::kind(property.value));
+        let _ = (lazy::string(property.name), lazy::scalar(property.value), lazy::json_type(property.value));
     }
     lazy::elements(text).take(64).for_each(|element| drop(lazy::scalar(element)));
     if let Ok(value) = json::parse(text) {

@@ -30,7 +30,7 @@ impl ManagementApi {
             .with("rangesInitial", u64::from(limits.ranges_initial))
             .with("holds", steps.iter().map(|step| Value::from(step.to_string())).collect::<Vec<_>>())
             .with("faults", faults.iter().map(fault_json).collect::<Vec<_>>())
-            .with("clockAheadMs", self.clock.as_ref().map_or(0, |clock| clock.ahead_ms())))
+            .with("clockAheadMs", self.clock.as_ref().map_or(0, |clock| clock.offset_ms())))
     }
 
     pub(super) fn hold(&self, step: JobStep, held: bool) -> Handled {
@@ -63,7 +63,7 @@ impl ManagementApi {
         let by_ms = number(&body, "advance_ms")?
             .ok_or_else(|| Error::invalid("'advance_ms' says how many milliseconds the clock moves ahead."))?;
         clock.advance_ms(by_ms);
-        ok(Object::new().with("nowMs", clock.now_ms()).with("aheadMs", clock.ahead_ms()))
+        ok(Object::new().with("nowMs", clock.now_ms()).with("aheadMs", clock.offset_ms()))
     }
 
     fn test_clock(&self) -> Result<&OffsetEnv> {

@@ -75,7 +75,7 @@ pub fn parse(path: &str) -> Result<Address> {
 /// Parses a path stored in a permission. Some clients escape the names in it and some do not.
 pub fn parse_link(path: &str) -> Result<Address> {
     parse_by(path, |segment, out| {
-        out.push_str(&percent::name(segment));
+        out.push_str(&percent::decode_lenient(segment));
         Ok(())
     })
 }

@@ -77,7 +77,7 @@ pub fn check_grant(grant: &PermissionGrant) -> Result<()> {
         return Err(Error::invalid("A resourcePartitionKey has at least one value. Leave it out to permit all keys."));
     }
     match (scope.resource.resource, scope.resource.is_feed) {
-        (ResourceType::Attachments, _) => Err(Error::refused("A permission for an attachment")),
+        (ResourceType::Attachments, _) => Err(Error::unsupported("A permission for an attachment")),
         (
             ResourceType::Containers
             | ResourceType::Items

@@ -92,7 +92,7 @@ fn status_codes(kind: Kind) -> (StatusCode, Option<u32>) {
         Kind::Throttled { over: ExceededLimit::Share, .. } => (StatusCode::TOO_MANY_REQUESTS, Some(3200)),
         Kind::Throttled { over: ExceededLimit::Bucket, .. } => (StatusCode::TOO_MANY_REQUESTS, Some(3212)),
         Kind::RetryWith | Kind::Outdated => (retry_with(), None),
-        Kind::Refused => (StatusCode::NOT_IMPLEMENTED, None),
+        Kind::Unsupported => (StatusCode::NOT_IMPLEMENTED, None),
         Kind::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, None),
         Kind::Internal => (StatusCode::INTERNAL_SERVER_ERROR, None),
     }

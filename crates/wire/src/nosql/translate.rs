@@ -44,12 +44,12 @@ impl RequestContext<'_> {
             ResourceType::Permissions => self.permissions(request).await,
             ResourceType::Conflicts => self.conflicts(request),
             ResourceType::Addresses => {
-                Err(Error::refused("Direct mode (replica addresses; choose gateway mode in the client)").into())
+                Err(Error::unsupported("Direct mode (replica addresses; choose gateway mode in the client)").into())
             }
             ResourceType::StoredProcedures => self.scripts(request, ScriptKind::StoredProcedure).await,
             ResourceType::Triggers => self.scripts(request, ScriptKind::Trigger).await,
             ResourceType::UserDefinedFunctions => self.scripts(request, ScriptKind::UserDefinedFunction).await,
-            ResourceType::Attachments => Err(Error::refused("Attachments").into()),
+            ResourceType::Attachments => Err(Error::unsupported("Attachments").into()),
             ResourceType::Operations => self.operations(request).await,
         }
     }

@@ -26,7 +26,7 @@ fn a_property_is_the_text_of_its_value() {
 }
 
 #[test]
-fn an_element_is_counted_from_zero() {
+fn elements_are_counted_from_zero() {
     let tags = property(ITEM, "tags").unwrap();
     check(element(tags, 1), "[ ]");
     assert_eq!(string(element(tags, 2).unwrap()).unwrap(), "]\"");
@@ -37,7 +37,7 @@ fn an_element_is_counted_from_zero() {
 }
 
 #[test]
-fn what_is_no_object_has_no_properties() {
+fn only_objects_have_properties() {
     for text in ["[1,2]", "\"{}\"", "5", "null", "", " ", "{", "[", "{\"a\"", "{\"a\":", "{,", "[,", "{\"a\" 1}"] {
         assert_eq!(property(text.as_bytes(), "a"), None, "{text}");
         assert_eq!(properties(text.as_bytes()).count(), 0, "{text}");
@@ -46,7 +46,7 @@ fn what_is_no_object_has_no_properties() {
 }
 
 #[test]
-fn names_are_compared_as_they_are_meant() {
+fn names_are_compared_unescaped() {
     let text = br#"{"caf\u00e9":1,"\ud83d\ude00":2,"\/":3,"\\":4,"\n":5}"#;
     for (name, want) in [("café", "1"), ("😀", "2"), ("/", "3"), ("\\", "4"), ("\n", "5")] {
         check(property(text, name), want);
@@ -66,7 +66,7 @@ fn a_string_is_borrowed_unless_it_has_escapes() {
 }
 
 #[test]
-fn what_is_no_number_is_none() {
+fn invalid_numbers_are_none() {
     for text in ["", "-", "+1", "inf", "-inf", "NaN", "1e999", "-1e999", "1.", ".5", "\"1\"", "1 2", "0x1", "true"] {
         assert_eq!(number(text.as_bytes()), None, "{text}");
     }
@@ -74,30 +74,30 @@ fn what_is_no_number_is_none() {
 
 /// 32-bit FNV-1a, as published.
 #[test]
-fn the_hash_of_a_name_stays_what_it_is() {
+fn name_hash_is_fnv_1a() {
     assert_eq!(name_hash(""), 0x811c9dc5);
     assert_eq!(name_hash("a"), 0xe40c292c);
     assert_eq!(name_hash("foobar"), 0xbf9cf968);
 }
 
 #[test]
-fn the_first_byte_tells_the_kind() {
+fn the_first_byte_determines_the_type() {
     use JsonType::*;
     let kinds = [("null", Null), ("true", Bool), ("false", Bool), ("-1", Number), ("0", Number), ("\"\"", String)];
     for (text, want) in kinds.into_iter().chain([(" []", Array), ("{}", Object)]) {
-        assert_eq!(kind(text.as_bytes()), Some(want));
+        assert_eq!(json_type(text.as_bytes()), Some(want));
     }
-    assert_eq!((kind(b""), kind(b"  "), kind(b"x")), (None, None, None));
+    assert_eq!((json_type(b""), json_type(b"  "), json_type(b"x")), (None, None, None));
 }
 
 /// Compares every lazy access to a text with its parsed value.
-fn agrees(text: &[u8], value: &Value) {
+fn check_agreement(text: &[u8], value: &Value) {
     assert_eq!(skip(text, 0), text.len());
     match value {
         Value::Array(items) => {
             let found: Vec<&[u8]> = elements(text).collect();
             assert_eq!((found.len(), element(text, items.len())), (items.len(), None));
-            items.iter().zip(&found).for_each(|(item, text)| agrees(text, item));
+            items.iter().zip(&found).for_each(|(item, text)| check_agreement(text, item));
         }
         Value::Object(object) => {
             assert_eq!(properties(text).count(), object.len());
@@ -105,19 +105,19 @@ fn agrees(text: &[u8], value: &Value) {
                 assert_eq!(string(found.name).as_deref(), Some(name));
                 assert!(text[found.value_at..].starts_with(found.value));
                 assert_eq!(property(text, name), Some(found.value));
-                agrees(found.value, value);
+                check_agreement(found.value, value);
             }
         }
         scalar_value => assert_eq!(scalar(text).as_ref(), Some(scalar_value)),
     }
 }
 
-fn ask_everything(text: &[u8], depth: usize) {
-    let _ = (kind(text), scalar(text), number(text), string(text), is_string(text, "a"), property(text, "a"));
+fn call_every_function(text: &[u8], depth: usize) {
+    let _ = (json_type(text), scalar(text), number(text), string(text), string_equals(text, "a"), property(text, "a"));
     (0..=text.len() + 1).for_each(|at| assert!(skip(text, at) <= text.len().max(at)));
     if depth > 0 {
-        elements(text).for_each(|text| ask_everything(text, depth - 1));
-        properties(text).for_each(|found| ask_everything(found.value, depth - 1));
+        elements(text).for_each(|text| call_every_function(text, depth - 1));
+        properties(text).for_each(|found| call_every_function(found.value, depth - 1));
     }
 }
 
@@ -130,21 +130,21 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn text_that_we_wrote_says_what_it_parses_to(value in values()) {
+    fn lazy_access_agrees_with_parsing(value in values()) {
         let text = to_string(&value).into_bytes();
         // Parsed again, because a float may come back as an integer.
-        agrees(&text, &parse(&text).unwrap());
+        check_agreement(&text, &parse(&text).unwrap());
     }
 
     #[test]
-    fn numbers_are_read_as_the_parser_reads_them(text in "-?(0|[1-9][0-9]{0,25})(\\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?") {
+    fn numbers_agree_with_the_parser(text in "-?(0|[1-9][0-9]{0,25})(\\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?") {
         let parsed = parse(text.as_bytes()).ok();
         prop_assert_eq!(number(text.as_bytes()).map(Value::Number), parsed);
     }
 
     #[test]
-    fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..64), almost in almost_json()) {
-        ask_everything(&bytes, 2);
-        ask_everything(&almost, 2);
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..64), almost in almost_json()) {
+        call_every_function(&bytes, 2);
+        call_every_function(&almost, 2);
     }
 }

@@ -1,4 +1,4 @@
-use super::super::testing::{array, check_refused, check_returned, create};
+use super::super::testing::{array, check_rejected, check_returned, create};
 use super::*;
 
 fn members(indexes: &str) -> String {
@@ -25,35 +25,35 @@ fn indexes_are_returned_as_sent() {
 fn an_index_has_two_to_eight_paths() {
     create(&members(&format!("[{}]", index(0, COMPOSITE_PATHS_PER_INDEX_MIN))));
     create(&members(&format!("[{}]", index(0, COMPOSITE_PATHS_PER_INDEX_MAX))));
-    check_refused(&members(&format!("[{}]", index(0, COMPOSITE_PATHS_PER_INDEX_MIN - 1))), "has 1 paths");
-    check_refused(&members(&format!("[{}]", index(0, COMPOSITE_PATHS_PER_INDEX_MAX + 1))), "has 9 paths");
+    check_rejected(&members(&format!("[{}]", index(0, COMPOSITE_PATHS_PER_INDEX_MIN - 1))), "has 1 paths");
+    check_rejected(&members(&format!("[{}]", index(0, COMPOSITE_PATHS_PER_INDEX_MAX + 1))), "has 9 paths");
 }
 
 #[test]
-fn all_indexes_together_have_a_hundred_paths() {
+fn all_indexes_together_have_at_most_100_paths() {
     let pairs = |count| members(&array(count, |at| index(at, 2)));
     create(&pairs(COMPOSITE_PATHS_MAX / 2));
-    check_refused(&pairs(COMPOSITE_PATHS_MAX / 2 + 1), "102 paths in all");
+    check_rejected(&pairs(COMPOSITE_PATHS_MAX / 2 + 1), "102 paths in all");
 }
 
 #[test]
-fn nothing_is_there_twice() {
-    check_refused(
+fn duplicate_paths_and_indexes_are_rejected() {
+    check_rejected(
         &members(r#"[[{"path":"/a"},{"path":"/\"a\"","order":"descending"}]]"#),
         "twice in one composite index",
     );
     let same = r#"[[{"path":"/a"},{"path":"/b"}],[{"path":"/a","order":"ascending"},{"path":"/b"}]]"#;
-    check_refused(&members(same), "same composite index");
+    check_rejected(&members(same), "same composite index");
     create(&members(
         r#"[[{"path":"/a"},{"path":"/b"}],[{"path":"/b"},{"path":"/a"}],[{"path":"/a","order":"descending"},{"path":"/b"}]]"#,
     ));
 }
 
 #[test]
-fn wildcards_and_wrong_types_are_refused() {
-    check_refused(&members(r#"[[{"path":"/a/?"},{"path":"/b"}]]"#), "could not be accepted");
-    check_refused(&members(r#"[[{"path":"/a/*"},{"path":"/b"}]]"#), "could not be accepted");
-    check_refused(&members(r#"[[{"path":"/a","order":"up"},{"path":"/b"}]]"#), "not ascending or descending");
-    check_refused(&members(r#"[{"path":"/a"}]"#), "One of the specified inputs is invalid");
-    check_refused(&members(r#"[["/a","/b"]]"#), "One of the specified inputs is invalid");
+fn wildcards_and_wrong_types_are_rejected() {
+    check_rejected(&members(r#"[[{"path":"/a/?"},{"path":"/b"}]]"#), "could not be accepted");
+    check_rejected(&members(r#"[[{"path":"/a/*"},{"path":"/b"}]]"#), "could not be accepted");
+    check_rejected(&members(r#"[[{"path":"/a","order":"up"},{"path":"/b"}]]"#), "not ascending or descending");
+    check_rejected(&members(r#"[{"path":"/a"}]"#), "One of the specified inputs is invalid");
+    check_rejected(&members(r#"[["/a","/b"]]"#), "One of the specified inputs is invalid");
 }

@@ -1,4 +1,4 @@
-use super::super::testing::{array, body, check_refused, check_returned, create};
+use super::super::testing::{array, body, check_rejected, check_returned, create};
 use super::*;
 
 fn members(count: usize) -> String {
@@ -7,32 +7,32 @@ fn members(count: usize) -> String {
 }
 
 #[test]
-fn properties_are_returned_as_sent_and_not_when_there_are_none() {
+fn properties_are_returned_as_sent_and_omitted_when_empty() {
     let sent = r#"[{"name":"lower","query":"SELECT VALUE LOWER(c.name) FROM c"}]"#;
     check_returned(&format!(r#""computedProperties":{sent}"#), "computedProperties", sent);
     assert_eq!(create(&members(0)).to_object().get("computedProperties"), None);
 }
 
 #[test]
-fn limits_hold_on_both_sides_of_the_edge() {
+fn the_property_limit_is_exact() {
     create(&members(COMPUTED_PROPERTIES_MAX));
-    check_refused(&members(COMPUTED_PROPERTIES_MAX + 1), "has 21 computed properties");
+    check_rejected(&members(COMPUTED_PROPERTIES_MAX + 1), "has 21 computed properties");
 }
 
 #[test]
-fn names_are_unique_and_not_the_system_s() {
+fn names_are_unique_and_not_reserved() {
     let one = |name: &str| format!(r#"{{"name":"{name}","query":"SELECT VALUE 1 FROM c"}}"#);
     for name in ["id", "_rid", "_ts", "_etag", "_self", ""] {
-        check_refused(&format!(r#""computedProperties":[{}]"#, one(name)), "cannot be called");
+        check_rejected(&format!(r#""computedProperties":[{}]"#, one(name)), "cannot be called");
     }
-    check_refused(&format!(r#""computedProperties":[{},{}]"#, one("a"), one("a")), "there twice");
-    check_refused(r#""computedProperties":[{"name":"a","query":" "}]"#, "has no query");
+    check_rejected(&format!(r#""computedProperties":[{},{}]"#, one("a"), one("a")), "there twice");
+    check_rejected(r#""computedProperties":[{"name":"a","query":" "}]"#, "has no query");
 }
 
 #[test]
-fn members_of_the_wrong_type_are_refused() {
+fn members_of_the_wrong_type_are_rejected() {
     for sent in [r#"{"name":"a","query":"q"}"#, r#""a""#, r#"["a"]"#, r#"[{"name":"a"}]"#, r#"[{"query":"q"}]"#] {
-        check_refused(&format!(r#""computedProperties":{sent}"#), "One of the specified inputs is invalid");
+        check_rejected(&format!(r#""computedProperties":{sent}"#), "One of the specified inputs is invalid");
     }
 }
 

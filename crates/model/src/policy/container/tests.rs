@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::super::testing::{body, check_invalid, check_refused, check_returned, create, value};
+use super::super::testing::{body, check_invalid, check_rejected, check_returned, create, value};
 use super::*;
 use crate::json;
 use crate::partition_key::KeyKind;
@@ -31,8 +31,8 @@ fn check_key(sent: &str, wanted: &str) {
 }
 
 #[track_caller]
-fn check_key_refused(sent: &str, says: &str) {
-    check_invalid(ContainerDefinition::create(&value(&format!(r#"{{"id":"c","partitionKey":{sent}}}"#))), says);
+fn check_key_rejected(sent: &str, message: &str) {
+    check_invalid(ContainerDefinition::create(&value(&format!(r#"{{"id":"c","partitionKey":{sent}}}"#))), message);
 }
 
 #[test]
@@ -52,16 +52,16 @@ fn the_partition_key_is_returned_as_created() {
 #[test]
 fn the_partition_key_is_validated() {
     let too_many = "Too many partition key paths (4) specified. A maximum of 3 is allowed.";
-    check_key_refused(r#"{"paths":["/a","/b","/c","/d"],"kind":"MultiHash","version":2}"#, too_many);
-    check_key_refused(r#"{"paths":["/a","/b"],"kind":"Hash","version":2}"#, "Too many partition key paths");
-    check_key_refused(r#"{"paths":[],"kind":"Hash"}"#, "has no paths");
-    check_key_refused(r#"{"kind":"Hash"}"#, "has no paths");
-    check_key_refused(r#"{"paths":["/a","/\"a\""],"kind":"MultiHash"}"#, "there twice");
-    check_key_refused(r#"{"paths":["/a","/b"],"kind":"MultiHash","version":1}"#, "needs version 2");
-    check_key_refused(r#"{"paths":["/a"],"kind":"Range"}"#, "is not Hash or MultiHash");
-    check_key_refused(r#"{"paths":["/a"],"version":3}"#, "is not 1 or 2");
-    check_key_refused(r#"{"paths":"/a"}"#, "One of the specified inputs is invalid");
-    check_key_refused(r#"["/a"]"#, "One of the specified inputs is invalid");
+    check_key_rejected(r#"{"paths":["/a","/b","/c","/d"],"kind":"MultiHash","version":2}"#, too_many);
+    check_key_rejected(r#"{"paths":["/a","/b"],"kind":"Hash","version":2}"#, "Too many partition key paths");
+    check_key_rejected(r#"{"paths":[],"kind":"Hash"}"#, "has no paths");
+    check_key_rejected(r#"{"kind":"Hash"}"#, "has no paths");
+    check_key_rejected(r#"{"paths":["/a","/\"a\""],"kind":"MultiHash"}"#, "there twice");
+    check_key_rejected(r#"{"paths":["/a","/b"],"kind":"MultiHash","version":1}"#, "needs version 2");
+    check_key_rejected(r#"{"paths":["/a"],"kind":"Range"}"#, "is not Hash or MultiHash");
+    check_key_rejected(r#"{"paths":["/a"],"version":3}"#, "is not 1 or 2");
+    check_key_rejected(r#"{"paths":"/a"}"#, "One of the specified inputs is invalid");
+    check_key_rejected(r#"["/a"]"#, "One of the specified inputs is invalid");
 }
 
 /// S8: a partition key path has no trailing wildcard, unlike an index path.
@@ -69,14 +69,14 @@ fn the_partition_key_is_validated() {
 fn s8_a_partition_key_path_names_a_property() {
     check_key(r#"{"paths":["/department"]}"#, r#"{"paths":["/department"],"kind":"Hash","version":1}"#);
     for path in ["/department/?", "/department/*", "/department/", "/", "department", "/a/[]/b"] {
-        check_key_refused(&format!(r#"{{"paths":["{path}"]}}"#), &format!("path '{path}' could not be accepted"));
+        check_key_rejected(&format!(r#"{{"paths":["{path}"]}}"#), &format!("path '{path}' could not be accepted"));
     }
     create(r#""indexingPolicy":{"includedPaths":[{"path":"/*"},{"path":"/department/?"},{"path":"/department/*"}]}"#);
 }
 
 /// S15: the key of a container cannot be changed in place.
 #[test]
-fn s15_the_partition_key_is_fixed() {
+fn s15_the_partition_key_is_immutable() {
     let (old, fixed) = (create(""), "partition key cannot be changed");
     let with = |key: &str| value(&format!(r#"{{"id":"c","partitionKey":{key}}}"#));
     check_invalid(old.replace(&with(r#"{"paths":["/other"],"kind":"Hash","version":2}"#)), fixed);
@@ -100,7 +100,7 @@ fn s74_a_fixed_container_has_no_key() {
 }
 
 #[test]
-fn a_name_is_needed_and_stays() {
+fn the_id_is_required_and_immutable() {
     check_invalid(ContainerDefinition::create(&value("{}")), "'id; '");
     check_invalid(ContainerDefinition::create(&value(r#"{"id":"a/b"}"#)), "");
     check_invalid(ContainerDefinition::create(&value(&format!(r#"{{"id":"{}"}}"#, "x".repeat(256)))), "255");
@@ -115,66 +115,69 @@ fn time_to_live_is_in_range_and_needs_an_index() {
         check_returned(&format!(r#""defaultTtl":{ttl}"#), "defaultTtl", ttl);
     }
     for ttl in ["0", "-2", "-10", "2147483648"] {
-        check_refused(&format!(r#""defaultTtl":{ttl}"#), &format!("The defaultTtl {ttl} is not"));
+        check_rejected(&format!(r#""defaultTtl":{ttl}"#), &format!("The defaultTtl {ttl} is not"));
     }
-    check_refused(r#""defaultTtl":"soon""#, "One of the specified inputs is invalid");
+    check_rejected(r#""defaultTtl":"soon""#, "One of the specified inputs is invalid");
     assert_eq!(create(r#""defaultTtl":null"#).default_ttl, None);
-    check_refused(r#""defaultTtl":5,"indexingPolicy":{"indexingMode":"none"}"#, "needs the indexing mode consistent");
+    check_rejected(r#""defaultTtl":5,"indexingPolicy":{"indexingMode":"none"}"#, "needs the indexing mode consistent");
     assert_eq!(create(r#""defaultTtl":5"#).replace(&body("")).map(|new| new.default_ttl), Ok(None));
 }
 
 #[test]
-fn the_conflict_resolution_policy_is_kept() {
+fn the_conflict_resolution_policy_is_stored_and_immutable() {
     let name = "conflictResolutionPolicy";
-    let said = |policy: &str| format!(r#""{name}":{policy}"#);
+    let member = |policy: &str| format!(r#""{name}":{policy}"#);
     let by_path = r#"{"mode":"LastWriterWins","conflictResolutionPath":"/rank","conflictResolutionProcedure":""}"#;
-    check_returned(&said(by_path), name, by_path);
+    check_returned(&member(by_path), name, by_path);
     let custom =
         r#"{"mode":"Custom","conflictResolutionPath":"","conflictResolutionProcedure":"dbs/d/colls/c/sprocs/r"}"#;
-    check_returned(&said(custom), name, custom);
-    check_refused(
-        &said(r#"{"mode":"Custom","conflictResolutionPath":"/a"}"#),
+    check_returned(&member(custom), name, custom);
+    check_rejected(
+        &member(r#"{"mode":"Custom","conflictResolutionPath":"/a"}"#),
         "Custom conflict resolution mode should not have conflict resolution path set.",
     );
-    check_refused(
-        &said(r#"{"mode":"LastWriterWins","conflictResolutionProcedure":"dbs/d/colls/c/sprocs/r"}"#),
+    check_rejected(
+        &member(r#"{"mode":"LastWriterWins","conflictResolutionProcedure":"dbs/d/colls/c/sprocs/r"}"#),
         "LastWriterWins conflict resolution mode should not have conflict resolution procedure set.",
     );
-    let nested = said(r#"{"mode":"LastWriterWins","conflictResolutionPath":"/a/b"}"#);
-    check_refused(&nested, "Invalid path '/a/b' for last writer wins conflict resolution");
-    assert!(ContainerDefinition::stored(&body(&nested)).is_ok(), "a stored definition is still accepted");
-    check_refused(&said(r#"{"mode":"Coin"}"#), "'Coin' is neither LastWriterWins nor Custom");
+    let nested = member(r#"{"mode":"LastWriterWins","conflictResolutionPath":"/a/b"}"#);
+    check_rejected(&nested, "Invalid path '/a/b' for last writer wins conflict resolution");
+    assert!(ContainerDefinition::from_stored(&body(&nested)).is_ok(), "a stored definition is still accepted");
+    check_rejected(&member(r#"{"mode":"Coin"}"#), "'Coin' is neither LastWriterWins nor Custom");
 
-    let old = create(&said(by_path));
+    let old = create(&member(by_path));
     assert_eq!(old.replace(&body("")), Ok(old.clone()));
-    check_invalid(old.replace(&body(&said(custom))), "Updating conflict resolution policy is currently not supported");
+    check_invalid(
+        old.replace(&body(&member(custom))),
+        "Updating conflict resolution policy is currently not supported",
+    );
 }
 
 #[track_caller]
-fn check_not_built(members: &str, wanted: Option<&str>) {
+fn check_unsupported_setting(members: &str, wanted: Option<&str>) {
     let definition = create(members);
-    assert_eq!(definition.not_built(), wanted);
+    assert_eq!(definition.unsupported_setting(), wanted);
     assert_eq!(ContainerDefinition::create(&definition.to_object().into()), Ok(definition));
 }
 
 #[test]
-fn what_nobody_does_is_named() {
-    check_not_built(r#""dataMaskingPolicy":{"includedPaths":[{"path":"/a"}]}"#, Some("dataMaskingPolicy"));
-    check_not_built(r#""analyticalStorageTtl":-1"#, Some("analyticalStorageTtl"));
-    check_not_built(r#""defaultTtl":5,"ttlPropertyPath":"/born""#, Some("ttlPropertyPath"));
-    check_not_built(r#""ttlPropertyPath":"""#, None);
-    check_refused(r#""ttlPropertyPath":"/born""#, "ttlPropertyPath needs a defaultTtl");
-    check_not_built(r#""indexingPolicy":{"indexingMode":"lazy"}"#, Some("indexingMode lazy"));
+fn unsupported_settings_are_reported() {
+    check_unsupported_setting(r#""dataMaskingPolicy":{"includedPaths":[{"path":"/a"}]}"#, Some("dataMaskingPolicy"));
+    check_unsupported_setting(r#""analyticalStorageTtl":-1"#, Some("analyticalStorageTtl"));
+    check_unsupported_setting(r#""defaultTtl":5,"ttlPropertyPath":"/born""#, Some("ttlPropertyPath"));
+    check_unsupported_setting(r#""ttlPropertyPath":"""#, None);
+    check_rejected(r#""ttlPropertyPath":"/born""#, "ttlPropertyPath needs a defaultTtl");
+    check_unsupported_setting(r#""indexingPolicy":{"indexingMode":"lazy"}"#, Some("indexingMode lazy"));
     let source =
         r#""vectorEmbeddingPolicy":{"vectorEmbeddings":[{"path":"/v","embeddingSource":{"authType":"Entra"}}]}"#;
-    check_not_built(source, Some("embeddingSource"));
+    check_unsupported_setting(source, Some("embeddingSource"));
 }
 
 #[test]
 fn a_global_secondary_index_has_a_source_and_a_definition() {
     for name in ["materializedViewDefinition", "globalSecondaryIndexDefinition"] {
         let members = format!(r#""{name}":{{"sourceCollectionId":"s","definition":"SELECT * FROM c"}}"#);
-        check_not_built(&members, None);
+        check_unsupported_setting(&members, None);
         let index = create(&members);
         let view = index.global_index.clone().unwrap();
         assert_eq!((view.source.as_str(), view.source_rid, view.member()), ("s", None, name));
@@ -186,36 +189,36 @@ fn a_global_secondary_index_has_a_source_and_a_definition() {
         check_invalid(index.replace(&body(&members.replace('*', "c.a"))), &fixed);
         check_invalid(index.replace(&body("")), &fixed);
     }
-    check_refused(r#""materializedViewDefinition":{"sourceCollectionId":"s"}"#, "needs 'definition'");
+    check_rejected(r#""materializedViewDefinition":{"sourceCollectionId":"s"}"#, "needs 'definition'");
     let unique = r#""uniqueKeyPolicy":{"uniqueKeys":[{"paths":["/a"]}]}"#;
     let view = r#""materializedViewDefinition":{"sourceCollectionId":"s","definition":"SELECT * FROM c"}"#;
-    check_refused(&format!("{unique},{view}"), "no unique keys");
+    check_rejected(&format!("{unique},{view}"), "no unique keys");
 }
 
 #[test]
-fn the_indexes_of_a_source_are_not_for_clients_to_change() {
+fn clients_cannot_change_the_indexes_of_a_source() {
     let source = create(r#""materializedViews":[{"id":"i","_rid":"AQAAAIAAAAI="}]"#);
     assert_eq!(source.indexed_by.len(), 1);
-    assert!(source.records_versions() && !source.keeps_versions());
+    assert!(source.records_versions() && !source.has_all_versions_feed());
     assert_eq!(ContainerDefinition::create(&source.to_object().into()), Ok(source.clone()));
     assert_eq!(source.replace(&body("")).unwrap().indexed_by, source.indexed_by);
 }
 
 #[test]
-fn what_asks_for_nothing_or_only_helps_queries_is_accepted() {
-    check_not_built("", None);
+fn empty_policies_and_query_accelerators_are_supported() {
+    check_unsupported_setting("", None);
     let nothing = r#""uniqueKeyPolicy":{"uniqueKeys":[]},"changeFeedPolicy":{"retentionDuration":0},"dataMaskingPolicy":{"includedPaths":[]},"analyticalStorageTtl":0"#;
-    check_not_built(nothing, None);
-    check_not_built(r#""uniqueKeyPolicy":{"uniqueKeys":[{"paths":["/a"]}]}"#, None);
-    check_not_built(r#""computedProperties":[{"name":"a","query":"SELECT VALUE 1 FROM c"}]"#, None);
+    check_unsupported_setting(nothing, None);
+    check_unsupported_setting(r#""uniqueKeyPolicy":{"uniqueKeys":[{"paths":["/a"]}]}"#, None);
+    check_unsupported_setting(r#""computedProperties":[{"name":"a","query":"SELECT VALUE 1 FROM c"}]"#, None);
     let helps = r#""geospatialConfig":{"type":"Geometry"},
         "vectorEmbeddingPolicy":{"vectorEmbeddings":[{"path":"/v","dimensions":3}]},"fullTextPolicy":{"defaultLanguage":"en-US","fullTextPaths":[{"path":"/t"}]},
         "indexingPolicy":{"vectorIndexes":[{"path":"/v","type":"flat"}],"fullTextIndexes":[{"path":"/t"}],"compositeIndexes":[[{"path":"/a"},{"path":"/b"}]]}"#;
-    check_not_built(helps, None);
+    check_unsupported_setting(helps, None);
 }
 
 #[test]
-fn members_of_the_wrong_type_are_refused() {
+fn members_of_the_wrong_type_are_rejected() {
     let names = [
         "partitionKey",
         "indexingPolicy",
@@ -233,15 +236,15 @@ fn members_of_the_wrong_type_are_refused() {
         "dataMaskingPolicy",
     ];
     for name in names {
-        check_refused(&format!(r#""{name}":"text""#), "One of the specified inputs is invalid");
+        check_rejected(&format!(r#""{name}":"text""#), "One of the specified inputs is invalid");
     }
-    check_refused(r#""changeFeedPolicy":{"retentionDuration":-1}"#, "is not a number of minutes");
-    check_refused(r#""ttlPropertyPath":1"#, "One of the specified inputs is invalid");
-    check_refused(r#""analyticalStorageTtl":-2"#, "The analyticalStorageTtl -2 is not");
+    check_rejected(r#""changeFeedPolicy":{"retentionDuration":-1}"#, "is not a number of minutes");
+    check_rejected(r#""ttlPropertyPath":1"#, "One of the specified inputs is invalid");
+    check_rejected(r#""analyticalStorageTtl":-2"#, "The analyticalStorageTtl -2 is not");
 }
 
 /// JSON similar to a definition: correct names, often wrong values.
-fn near_definition() -> impl Strategy<Value = Value> {
+fn almost_definition() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
@@ -297,7 +300,7 @@ proptest! {
 
     /// Any JSON is a definition or an error, and an accepted definition round-trips.
     #[test]
-    fn any_json_is_a_definition_or_an_error(part in near_definition(), name in prop::sample::select(vec![
+    fn any_json_is_a_definition_or_an_error(part in almost_definition(), name in prop::sample::select(vec![
         "indexingPolicy", "uniqueKeyPolicy", "vectorEmbeddingPolicy", "fullTextPolicy", "partitionKey",
         "conflictResolutionPolicy", "geospatialConfig", "computedProperties", "clientEncryptionPolicy",
     ])) {
@@ -309,7 +312,7 @@ proptest! {
     }
 
     #[test]
-    fn a_definition_survives_being_read_back(
+    fn definitions_round_trip(
         included in prop::collection::btree_set(index_text(), 0..5),
         excluded in prop::collection::btree_set(index_text(), 0..5),
         ttl in prop::option::of(1i32..), version in 1..3, levels in 1usize..4,

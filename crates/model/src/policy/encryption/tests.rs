@@ -1,4 +1,4 @@
-use super::super::testing::{body, check_invalid, check_refused, check_returned, create};
+use super::super::testing::{body, check_invalid, check_rejected, check_returned, create};
 
 fn members(version: u8, path: &str, kind: &str) -> String {
     format!(r#""clientEncryptionPolicy":{}"#, policy(version, path, kind))
@@ -17,26 +17,26 @@ fn the_policy_is_returned_as_sent() {
 }
 
 #[test]
-fn what_names_an_item_is_encrypted_deterministically_under_version_2() {
+fn id_and_partition_key_need_deterministic_encryption_and_version_2() {
     for path in ["/id", "/pk"] {
         create(&members(2, path, "Deterministic"));
-        check_refused(&members(2, path, "Randomized"), "which names items");
-        check_refused(&members(1, path, "Deterministic"), "which names items");
+        check_rejected(&members(2, path, "Randomized"), "which names items");
+        check_rejected(&members(1, path, "Deterministic"), "which names items");
     }
 }
 
 #[test]
 fn members_are_validated() {
-    check_refused(&members(1, "/a/b", "Randomized"), "not top-level");
-    check_refused(&members(1, "/a", "Maybe"), "the encryptionType 'Maybe'");
-    check_refused(&members(3, "/a", "Randomized"), "policyFormatVersion 3");
-    check_refused(&members(1, "/a", "Randomized").replace("AEAD_AES_256", "ROT13"), "the encryptionAlgorithm");
-    check_refused(&members(1, "/a", "Randomized").replace("\"k\"", "\"\""), "no clientEncryptionKeyId");
-    check_refused(r#""clientEncryptionPolicy":[]"#, "One of the specified inputs is invalid");
+    check_rejected(&members(1, "/a/b", "Randomized"), "not top-level");
+    check_rejected(&members(1, "/a", "Maybe"), "the encryptionType 'Maybe'");
+    check_rejected(&members(3, "/a", "Randomized"), "policyFormatVersion 3");
+    check_rejected(&members(1, "/a", "Randomized").replace("AEAD_AES_256", "ROT13"), "the encryptionAlgorithm");
+    check_rejected(&members(1, "/a", "Randomized").replace("\"k\"", "\"\""), "no clientEncryptionKeyId");
+    check_rejected(r#""clientEncryptionPolicy":[]"#, "One of the specified inputs is invalid");
 }
 
 #[test]
-fn the_policy_is_fixed_at_creation() {
+fn the_policy_is_immutable() {
     let old = create(&members(1, "/ssn", "Randomized"));
     check_invalid(old.replace(&body("")), "'clientEncryptionPolicy' cannot be changed");
     check_invalid(old.replace(&body(&members(1, "/ssn", "Deterministic"))), "cannot be changed");

@@ -1,6 +1,6 @@
 //! The messages here are the ones that the SDKs' own tests compare.
 
-use super::super::testing::{body, check_refused, check_returned, create};
+use super::super::testing::{body, check_rejected, check_returned, create};
 
 #[track_caller]
 fn check(policy: &str) {
@@ -8,8 +8,8 @@ fn check(policy: &str) {
 }
 
 #[track_caller]
-fn check_policy_refused(policy: &str, says: &str) {
-    check_refused(&format!(r#""fullTextPolicy":{policy}"#), says);
+fn check_policy_rejected(policy: &str, message: &str) {
+    check_rejected(&format!(r#""fullTextPolicy":{policy}"#), message);
 }
 
 fn indexed(index: &str) -> String {
@@ -28,34 +28,34 @@ fn policies_are_returned_as_sent() {
 #[test]
 fn paths_and_languages_are_validated() {
     let path = "The Full Text Policy contains an invalid Path: abstract";
-    check_policy_refused(r#"{"defaultLanguage":"en-US","fullTextPaths":[{"path":"abstract"}]}"#, path);
-    check_policy_refused(
+    check_policy_rejected(r#"{"defaultLanguage":"en-US","fullTextPaths":[{"path":"abstract"}]}"#, path);
+    check_policy_rejected(
         r#"{"defaultLanguage":"en-US","fullTextPaths":[{"path":"/abstract/*"}]}"#,
         "an invalid Path: /abstract/*",
     );
     let language = "The Full Text Policy contains an unsupported language spa-SPA. Supported languages are: \"en-US\"";
-    check_policy_refused(r#"{"defaultLanguage":"spa-SPA"}"#, language);
-    check_policy_refused(
+    check_policy_rejected(r#"{"defaultLanguage":"spa-SPA"}"#, language);
+    check_policy_rejected(
         r#"{"defaultLanguage":"en-US","fullTextPaths":[{"path":"/a","language":"spa-SPA"}]}"#,
         language,
     );
-    check_policy_refused(r#"{"defaultLanguage":"EN-us"}"#, "unsupported language EN-us");
-    check_policy_refused(r#"{"defaultLanguage":""}"#, "unsupported language . Supported");
-    check_policy_refused(r#"{"fullTextPaths":[{"path":"/a"}]}"#, "The Full Text Policy contains invalid syntax");
-    check_policy_refused(r#"{"defaultLanguage":7}"#, "One of the specified inputs is invalid");
-    check_policy_refused(r#"{"defaultLanguage":"en-US","fullTextPaths":[{"path":"/a"},{"path":"/a"}]}"#, "twice");
+    check_policy_rejected(r#"{"defaultLanguage":"EN-us"}"#, "unsupported language EN-us");
+    check_policy_rejected(r#"{"defaultLanguage":""}"#, "unsupported language . Supported");
+    check_policy_rejected(r#"{"fullTextPaths":[{"path":"/a"}]}"#, "The Full Text Policy contains invalid syntax");
+    check_policy_rejected(r#"{"defaultLanguage":7}"#, "One of the specified inputs is invalid");
+    check_policy_rejected(r#"{"defaultLanguage":"en-US","fullTextPaths":[{"path":"/a"},{"path":"/a"}]}"#, "twice");
 }
 
 #[test]
-fn an_index_stands_on_a_path_of_the_policy() {
+fn an_index_needs_a_path_of_the_policy() {
     assert_eq!(create(&indexed(r#"{"path":"/abstract"}"#)).indexing.full_text.len(), 1);
     let elsewhere = "The path of the Full Text Index /path does not match the path specified in the Full Text Policy";
-    check_refused(&indexed(r#"{"path":"/path"}"#), elsewhere);
-    check_refused(r#""indexingPolicy":{"fullTextIndexes":[{"path":"/path"}]}"#, elsewhere);
+    check_rejected(&indexed(r#"{"path":"/path"}"#), elsewhere);
+    check_rejected(r#""indexingPolicy":{"fullTextIndexes":[{"path":"/path"}]}"#, elsewhere);
     let wrong = "Full-text index specification at index (0) contains invalid path";
-    check_refused(&indexed(r#"{"path":"abstract"}"#), wrong);
+    check_rejected(&indexed(r#"{"path":"abstract"}"#), wrong);
     let missing = "Missing path in full-text index specification at index (1)";
-    check_refused(&indexed(r#"{"path":"/abstract"},{"not_path":"abstract"}"#), missing);
+    check_rejected(&indexed(r#"{"path":"/abstract"},{"not_path":"abstract"}"#), missing);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-use super::super::testing::{array, check_refused, check_returned, create, value};
+use super::super::testing::{array, check_rejected, check_returned, create, value};
 use super::*;
 use crate::json;
 
@@ -9,14 +9,14 @@ fn check(policy: &str, wanted: &str) {
 }
 
 #[track_caller]
-fn check_policy_refused(policy: &str, says: &str) {
-    check_refused(&format!(r#""indexingPolicy":{policy}"#), says);
+fn check_policy_rejected(policy: &str, message: &str) {
+    check_rejected(&format!(r#""indexingPolicy":{policy}"#), message);
 }
 
 const DEFAULT: &str = r#"{"indexingMode":"consistent","automatic":true,"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/\"_etag\"/?"}]}"#;
 
 #[test]
-fn nothing_said_is_the_default_policy() {
+fn an_empty_policy_is_the_default_policy() {
     check_returned("", "indexingPolicy", DEFAULT);
     check("null", DEFAULT);
     check("{}", DEFAULT);
@@ -26,20 +26,20 @@ fn nothing_said_is_the_default_policy() {
 }
 
 #[test]
-fn older_index_definitions_are_dropped() {
+fn legacy_index_definitions_are_dropped() {
     let hash = r#"[{"kind":"Hash","dataType":"String","precision":3},{"kind":"Spatial","dataType":"Point"}]"#;
     check(&format!(r#"{{"includedPaths":[{{"path":"/*","indexes":{hash}}}]}}"#), DEFAULT);
 }
 
 #[test]
-fn excluded_paths_keep_their_place_before_the_etag() {
+fn the_etag_is_appended_to_the_excluded_paths() {
     let policy = create(r#""indexingPolicy":{"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/\"a\"/*"}]}"#);
     let excluded: Vec<_> = policy.indexing.excluded.iter().map(IndexPath::as_str).collect();
     assert_eq!(excluded, ["/\"a\"/*", ETAG]);
 }
 
 #[test]
-fn the_older_root_stays_one_entry() {
+fn the_legacy_root_path_stays_one_entry() {
     let policy = create(r#""indexingPolicy":{"includedPaths":[{"path":"/"}]}"#).indexing;
     assert_eq!(policy.included.iter().map(IndexPath::as_str).collect::<Vec<_>>(), ["/"]);
     assert!(policy.matcher().root().property("a").property("b").indexes_scalar());
@@ -63,18 +63,18 @@ fn mode_none_has_no_paths_and_no_index() {
 }
 
 #[test]
-fn the_root_stands_in_one_of_the_lists() {
+fn the_root_must_be_in_one_of_the_lists() {
     let missing = "The special mandatory indexing path \"/\" is not provided";
-    check_policy_refused(r#"{"includedPaths":[{"path":"/a/?"}]}"#, missing);
-    check_policy_refused(r#"{"excludedPaths":[{"path":"/a/?"}]}"#, missing);
+    check_policy_rejected(r#"{"includedPaths":[{"path":"/a/?"}]}"#, missing);
+    check_policy_rejected(r#"{"excludedPaths":[{"path":"/a/?"}]}"#, missing);
     create(r#""indexingPolicy":{"includedPaths":[{"path":"/a/?"}],"excludedPaths":[{"path":"/*"}]}"#);
 }
 
 #[test]
-fn a_path_stands_in_one_place() {
-    check_policy_refused(r#"{"includedPaths":[{"path":"/*"},{"path":"/a/?"},{"path":"/\"a\"/?"}]}"#, "there twice");
-    check_policy_refused(r#"{"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/*"}]}"#, "there twice");
-    check_policy_refused(r#"{"includedPaths":[{"path":"/*"},{"path":"/"}]}"#, "there twice");
+fn duplicate_paths_are_rejected() {
+    check_policy_rejected(r#"{"includedPaths":[{"path":"/*"},{"path":"/a/?"},{"path":"/\"a\"/?"}]}"#, "there twice");
+    check_policy_rejected(r#"{"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/*"}]}"#, "there twice");
+    check_policy_rejected(r#"{"includedPaths":[{"path":"/*"},{"path":"/"}]}"#, "there twice");
     create(r#""indexingPolicy":{"includedPaths":[{"path":"/*"},{"path":"/a/?"}],"excludedPaths":[{"path":"/a/*"}]}"#);
 }
 
@@ -82,25 +82,25 @@ fn a_path_stands_in_one_place() {
 fn tuples_are_included_only() {
     create(r#""indexingPolicy":{"includedPaths":[{"path":"/*"},{"path":"/a/[]/{x,y}/?"}]}"#);
     let excluded = r#"{"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/a/[]/{x,y}/?"}]}"#;
-    check_policy_refused(excluded, "included path only");
+    check_policy_rejected(excluded, "included path only");
 }
 
 #[test]
-fn members_of_the_wrong_type_are_refused() {
+fn members_of_the_wrong_type_are_rejected() {
     let wrong = "One of the specified inputs is invalid";
     for policy in ["[]", "1", r#"{"includedPaths":{}}"#, r#"{"includedPaths":["/*"]}"#, r#"{"includedPaths":[{}]}"#] {
-        check_policy_refused(policy, wrong);
+        check_policy_rejected(policy, wrong);
     }
-    check_policy_refused(r#"{"automatic":"yes"}"#, wrong);
-    check_policy_refused(r#"{"indexingMode":"eager"}"#, "is not consistent or none");
-    check_policy_refused(
+    check_policy_rejected(r#"{"automatic":"yes"}"#, wrong);
+    check_policy_rejected(r#"{"indexingMode":"eager"}"#, "is not consistent or none");
+    check_policy_rejected(
         r#"{"includedPaths":[{"path":"/*"},{"path":"/a"}]}"#,
         "The indexing path '/a' could not be accepted",
     );
 }
 
 #[test]
-fn limits_hold_on_both_sides_of_each_edge() {
+fn path_limits_are_exact() {
     let paths = |count: usize, root: &str| array(count, |at| if at == 0 { root.into() } else { entry(at) });
     fn entry(at: usize) -> String {
         format!(r#"{{"path":"/p{at}/?"}}"#)
@@ -108,10 +108,10 @@ fn limits_hold_on_both_sides_of_each_edge() {
     let root = r#"{"path":"/*"}"#;
     let included = |count| format!(r#""indexingPolicy":{{"includedPaths":{}}}"#, paths(count, root));
     create(&included(INCLUDED_PATHS_MAX));
-    check_refused(&included(INCLUDED_PATHS_MAX + 1), "1501 included paths");
+    check_rejected(&included(INCLUDED_PATHS_MAX + 1), "1501 included paths");
     let excluded = |count| format!(r#""indexingPolicy":{{"excludedPaths":{}}}"#, paths(count, root));
     create(&excluded(EXCLUDED_PATHS_MAX));
-    check_refused(&excluded(EXCLUDED_PATHS_MAX + 1), "1501 excluded paths");
+    check_rejected(&excluded(EXCLUDED_PATHS_MAX + 1), "1501 excluded paths");
 }
 
 #[test]

@@ -12,17 +12,17 @@ fn matcher(included: &[&str], excluded: &[&str]) -> IndexMatcher {
 }
 
 /// The node at `a.b`, with `[]` for the elements of an array.
-fn walk<'a>(matcher: &'a IndexMatcher, place: &str) -> PolicyNode<'a> {
+fn node_at<'a>(matcher: &'a IndexMatcher, place: &str) -> PolicyNode<'a> {
     place.split('.').fold(matcher.root(), |node, step| if step == "[]" { node.element() } else { node.property(step) })
 }
 
 #[track_caller]
 fn check(matcher: &IndexMatcher, indexed: &[&str], not_indexed: &[&str]) {
     for place in indexed {
-        assert!(walk(matcher, place).indexes_scalar(), "{place} is not indexed");
+        assert!(node_at(matcher, place).indexes_scalar(), "{place} is not indexed");
     }
     for place in not_indexed {
-        assert!(!walk(matcher, place).indexes_scalar(), "{place} is indexed");
+        assert!(!node_at(matcher, place).indexes_scalar(), "{place} is indexed");
     }
 }
 
@@ -51,7 +51,7 @@ fn elements_are_their_own_step() {
 }
 
 #[test]
-fn id_and_ts_are_indexed_whatever_the_policy_says() {
+fn id_and_ts_are_always_indexed() {
     check(&matcher(&[], &["/*", "/id/?", "/_ts/?"]), &["id", "_ts"], &["a", "a.id"]);
 }
 
@@ -69,14 +69,14 @@ fn mode_none_indexes_nothing() {
 }
 
 #[test]
-fn a_tuple_says_nothing_about_single_properties() {
+fn a_tuple_does_not_index_single_properties() {
     check(&matcher(&["/a/[]/{x,y}/?"], &["/*"]), &[], &["a.[].x", "a.[].y"]);
 }
 
 #[test]
 fn whole_subtrees_can_be_skipped() {
     let matcher = matcher(&["/*", "/a/b/[]/c/?"], &["/a/*", "/v/*"]);
-    let may = |place: &str| walk(&matcher, place).may_index_below();
+    let may = |place: &str| node_at(&matcher, place).may_index_below();
     assert!(matcher.root().may_index_below() && may("a") && may("a.b") && may("a.b.[]") && may("other.deep"));
     assert!(!may("v") && !may("v.[]") && !may("a.c") && !may("a.b.[].c"));
 }
@@ -93,7 +93,7 @@ fn a_path_that_the_policy_names_is_explicit() {
 }
 
 #[test]
-fn a_planner_can_ask_for_a_path() {
+fn indexes_reports_whether_a_path_is_indexed() {
     let matcher = matcher(&["/*"], &["/a/*"]);
     for (place, is) in [("b", true), ("b.[].c", true), ("a", false), ("_ts", true), ("_etag", false), ("_rid", false)] {
         assert_eq!(matcher.indexes(&steps(&place.split('.').collect::<Vec<_>>())), is, "{place}");
@@ -114,8 +114,11 @@ fn naive(included: &[IndexPath], excluded: &[IndexPath], place: &[PathStep]) -> 
         End::Tuple(_) => false,
     };
     let precision = |path: &IndexPath| (path.steps.len(), path.end == End::Scalar);
-    let said = included.iter().map(|path| (path, true)).chain(excluded.iter().map(|path| (path, false)));
-    said.filter(|(path, _)| covers(path)).max_by_key(|(path, _)| precision(path)).is_some_and(|(_, included)| included)
+    let decisions = included.iter().map(|path| (path, true)).chain(excluded.iter().map(|path| (path, false)));
+    decisions
+        .filter(|(path, _)| covers(path))
+        .max_by_key(|(path, _)| precision(path))
+        .is_some_and(|(_, included)| included)
 }
 
 fn step() -> impl Strategy<Value = &'static str> {
@@ -138,7 +141,7 @@ fn split(policy: &[(String, bool)]) -> (Vec<IndexPath>, Vec<IndexPath>) {
 }
 
 /// All paths of up to four steps, so that each policy is checked against each of them.
-fn places() -> Vec<Vec<&'static str>> {
+fn all_paths() -> Vec<Vec<&'static str>> {
     let mut all: Vec<Vec<&'static str>> = vec![vec![]];
     let mut longest = all.clone();
     for _ in 0..4 {
@@ -161,13 +164,13 @@ proptest! {
 
     /// The trie decides as the documented rule does, and skips nothing that is indexed.
     #[test]
-    fn the_trie_is_the_rule(policy in policy()) {
+    fn the_trie_decides_as_the_documented_rule(policy in policy()) {
         let (included, excluded) = split(&policy);
         let matcher = IndexMatcher::new(&included, &excluded);
-        for place in places() {
+        for place in all_paths() {
             let indexed = naive(&included, &excluded, &steps(&place));
-            prop_assert_eq!(go(&matcher, &place).indexes_scalar(), indexed, "{:?}", place);
-            let reached = (0..place.len()).all(|depth| go(&matcher, &place[..depth]).may_index_below());
+            prop_assert_eq!(node_at_steps(&matcher, &place).indexes_scalar(), indexed, "{:?}", place);
+            let reached = (0..place.len()).all(|depth| node_at_steps(&matcher, &place[..depth]).may_index_below());
             prop_assert!(!indexed || reached, "{:?} is skipped", place);
         }
     }
@@ -179,18 +182,18 @@ proptest! {
 
     /// Where `may_index_below` is true, some path below is indexed.
     #[test]
-    fn nothing_is_visited_in_vain(policy in policy()) {
+    fn may_index_below_is_exact(policy in policy()) {
         let (included, excluded) = split(&policy);
         let matcher = IndexMatcher::new(&included, &excluded);
-        for place in places().into_iter().filter(|place| place.len() < 4) {
-            if go(&matcher, &place).may_index_below() {
-                let below = places().into_iter().filter(|other| other.len() > place.len() && other.starts_with(&place));
+        for place in all_paths().into_iter().filter(|place| place.len() < 4) {
+            if node_at_steps(&matcher, &place).may_index_below() {
+                let below = all_paths().into_iter().filter(|other| other.len() > place.len() && other.starts_with(&place));
                 prop_assert!(below.into_iter().any(|other| naive(&included, &excluded, &steps(&other))), "{:?}", place);
             }
         }
     }
 }
 
-fn go<'a>(matcher: &'a IndexMatcher, place: &[&str]) -> PolicyNode<'a> {
+fn node_at_steps<'a>(matcher: &'a IndexMatcher, place: &[&str]) -> PolicyNode<'a> {
     place.iter().fold(matcher.root(), |node, step| if *step == "[]" { node.element() } else { node.property(step) })
 }

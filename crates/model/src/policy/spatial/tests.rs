@@ -1,4 +1,4 @@
-use super::super::testing::{check_refused, check_returned, create};
+use super::super::testing::{check_rejected, check_returned, create};
 
 const PLAIN: &str =
     r#""indexingPolicy":{"spatialIndexes":[{"path":"/l/*","types":["Point","Polygon"]},{"path":"/m/?"}]}"#;
@@ -6,27 +6,27 @@ const BOXED: &str = r#""indexingPolicy":{"spatialIndexes":[{"path":"/l/*","types
 const GEOMETRY: &str = r#""geospatialConfig":{"type":"Geometry"}"#;
 
 #[test]
-fn the_globe_is_the_default() {
+fn geography_is_the_default() {
     check_returned("", "geospatialConfig", r#"{"type":"Geography"}"#);
     check_returned(GEOMETRY, "geospatialConfig", r#"{"type":"Geometry"}"#);
-    check_refused(r#""geospatialConfig":{"type":"Flatland"}"#, "One of the specified inputs is invalid");
+    check_rejected(r#""geospatialConfig":{"type":"Flatland"}"#, "One of the specified inputs is invalid");
 }
 
 #[test]
-fn types_that_were_not_written_are_all_types() {
+fn missing_types_mean_all_types() {
     let indexes = create(PLAIN).indexing.spatial;
     let types: Vec<_> = indexes.iter().map(|index| index.types().len()).collect();
     assert_eq!(types, [2, 4]);
 }
 
 #[test]
-fn bounding_boxes_belong_to_the_plane() {
+fn bounding_boxes_need_geometry() {
     create(PLAIN);
     create(&format!("{BOXED},{GEOMETRY}"));
-    check_refused(BOXED, "cannot have a boundingBox");
-    check_refused(&format!("{PLAIN},{GEOMETRY}"), "needs a boundingBox");
+    check_rejected(BOXED, "cannot have a boundingBox");
+    check_rejected(&format!("{PLAIN},{GEOMETRY}"), "needs a boundingBox");
     let empty = BOXED.replace("\"xmax\":10", "\"xmax\":-10");
-    check_refused(&format!("{empty},{GEOMETRY}"), "xmin below xmax");
+    check_rejected(&format!("{empty},{GEOMETRY}"), "xmin below xmax");
 }
 
 #[test]

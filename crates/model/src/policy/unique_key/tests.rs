@@ -1,4 +1,4 @@
-use super::super::testing::{array, body, check_refused, check_returned, create};
+use super::super::testing::{array, body, check_rejected, check_returned, create};
 use super::*;
 use crate::Kind;
 
@@ -12,43 +12,43 @@ fn members(paths_counts: &[usize]) -> String {
 }
 
 #[test]
-fn keys_are_returned_as_sent_and_not_when_there_are_none() {
+fn keys_are_returned_as_sent_and_omitted_when_empty() {
     let sent = r#"{"uniqueKeys":[{"paths":["/name","/address/zip"]},{"paths":["/mail"]}]}"#;
     check_returned(&format!(r#""uniqueKeyPolicy":{sent}"#), "uniqueKeyPolicy", sent);
     assert_eq!(create(&members(&[])).to_object().get("uniqueKeyPolicy"), None);
 }
 
 #[test]
-fn limits_hold_on_both_sides_of_each_edge() {
+fn key_and_path_limits_are_exact() {
     create(&members(&[1; UNIQUE_KEYS_MAX]));
-    check_refused(&members(&[1; UNIQUE_KEYS_MAX + 1]), "has 11 unique keys");
+    check_rejected(&members(&[1; UNIQUE_KEYS_MAX + 1]), "has 11 unique keys");
     create(&members(&[UNIQUE_PATHS_MAX]));
     create(&members(&[UNIQUE_PATHS_MAX - 1, 1]));
-    check_refused(&members(&[UNIQUE_PATHS_MAX, 1]), "has 17 paths in all");
-    check_refused(&members(&[0]), "has no paths");
+    check_rejected(&members(&[UNIQUE_PATHS_MAX, 1]), "has 17 paths in all");
+    check_rejected(&members(&[0]), "has no paths");
 }
 
 #[test]
-fn nothing_is_there_twice_and_paths_have_no_wildcards() {
+fn duplicates_and_wildcards_are_rejected() {
     let keys = |keys: &str| format!(r#""uniqueKeyPolicy":{{"uniqueKeys":{keys}}}"#);
-    check_refused(&keys(r#"[{"paths":["/a","/\"a\""]}]"#), "twice in one unique key");
-    check_refused(&keys(r#"[{"paths":["/a"]},{"paths":["/a"]}]"#), "same unique key");
-    check_refused(&keys(r#"[{"paths":["/a/?"]}]"#), "The unique key path '/a/?' could not be accepted");
-    check_refused(&keys(r#"{"paths":["/a"]}"#), "One of the specified inputs is invalid");
-    check_refused(&keys(r#"[["/a"]]"#), "One of the specified inputs is invalid");
+    check_rejected(&keys(r#"[{"paths":["/a","/\"a\""]}]"#), "twice in one unique key");
+    check_rejected(&keys(r#"[{"paths":["/a"]},{"paths":["/a"]}]"#), "same unique key");
+    check_rejected(&keys(r#"[{"paths":["/a/?"]}]"#), "The unique key path '/a/?' could not be accepted");
+    check_rejected(&keys(r#"{"paths":["/a"]}"#), "One of the specified inputs is invalid");
+    check_rejected(&keys(r#"[["/a"]]"#), "One of the specified inputs is invalid");
 }
 
 #[test]
-fn what_we_write_ourselves_is_no_key() {
+fn system_properties_cannot_be_unique_keys() {
     for name in SYSTEM_PROPERTIES {
         let members = format!(r#""uniqueKeyPolicy":{{"uniqueKeys":[{{"paths":["/a","/{name}"]}}]}}"#);
-        check_refused(&members, &format!("The unique key path '/{name}' could not be accepted"));
+        check_rejected(&members, &format!("The unique key path '/{name}' could not be accepted"));
     }
     create(r#""uniqueKeyPolicy":{"uniqueKeys":[{"paths":["/a/_ts","/id"]}]}"#);
 }
 
 #[test]
-fn keys_are_fixed_at_creation() {
+fn keys_are_immutable() {
     let old = create(&members(&[2]));
     for (old, next) in [(&old, ""), (&old, &members(&[1])), (&create(""), &members(&[1]))] {
         assert_eq!(old.replace(&body(next)).unwrap_err().kind, Kind::Forbidden, "{next}");

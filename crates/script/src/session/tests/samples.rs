@@ -23,12 +23,12 @@ const BULK_IMPORT: &str = "
     }";
 
 #[test]
-fn bulk_import_is_called_again_with_what_is_left() {
+fn bulk_import_continues_with_the_remaining_documents() {
     let ids: Vec<String> = (0..25).map(|n| format!(r#"{{"id":"{n}"}}"#)).collect();
     let (mut host, mut runtime, program) = (TestHost::default(), runtime(), Program::new("bulkImport", BULK_IMPORT));
     let (mut done, mut calls) = (0, 0);
     while done < ids.len() {
-        host.operations_max = Some(host.asked + 10);
+        host.operations_max = Some(host.operation_count + 10);
         let rest = format!("[{}]", ids[done..].join(","));
         let outcome = host.execute(&mut runtime, &program, procedure(&[&rest]));
         assert_eq!(outcome.error, None);
@@ -39,7 +39,7 @@ fn bulk_import_is_called_again_with_what_is_left() {
 }
 
 #[test]
-fn bulk_import_reports_the_document_that_is_there_already() {
+fn bulk_import_reports_an_existing_document() {
     let mut host = TestHost::of(&[r#"{"id":"1"}"#]);
     let outcome = host.run(&mut runtime(), BULK_IMPORT, procedure(&[r#"[{"id":"0"},{"id":"1"}]"#]));
     assert_eq!(outcome.error.unwrap().number, Some(409));
@@ -86,7 +86,7 @@ fn bulk_delete_with_continuation() {
 }
 
 #[test]
-fn s114_two_items_change_places() {
+fn s114_two_items_swap_values() {
     let source = "
         function swap(firstId, secondId) {
             var __ = getContext().getCollection(), link = id => __.getAltLink() + '/docs/' + id;
@@ -228,5 +228,5 @@ fn promises_around_callbacks() {
     let mut host = TestHost::of(&[r#"{"id":"1","n":1}"#, r#"{"id":"2","n":2}"#]);
     let outcome = host.run(&mut runtime(), source, procedure(&[]));
     assert_eq!(outcome.error.unwrap().number, Some(404));
-    assert_eq!(outcome.work.operations, 3);
+    assert_eq!(outcome.usage.operations, 3);
 }

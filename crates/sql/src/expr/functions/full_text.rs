@@ -20,5 +20,5 @@ pub const FUNCTIONS: &[Function] = &[
 ];
 
 fn compiled<'a>(_: &mut [Datum<'a>], _: &Context<'_>) -> Result<Datum<'a>> {
-    Err(Error::refused("A full-text function outside of a query"))
+    Err(Error::unsupported("A full-text function outside of a query"))
 }

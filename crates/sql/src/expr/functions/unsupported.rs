@@ -7,14 +7,14 @@ use pleiad_model::Error;
 
 use super::Function;
 
-macro_rules! unbuilt {
+macro_rules! unsupported {
     ($($name:literal),+ $(,)?) => {
-        &[$(Function::at_least($name, 0, |_, _| Err(Error::refused(concat!("The query function ", $name))))),+]
+        &[$(Function::at_least($name, 0, |_, _| Err(Error::unsupported(concat!("The query function ", $name))))),+]
     };
 }
 
 #[rustfmt::skip]
-pub const FUNCTIONS: &[Function] = unbuilt![
+pub const FUNCTIONS: &[Function] = unsupported![
     // Names in queries that client libraries generate, without documentation of their meaning.
     "HASH", "ANY", "_COMPARE_OBJECTS", "_COMPARE_BSON_BINARYDATA", "_PROXY_PROJECTION",
     "_M_EVAL_EQ", "_M_EVAL_GT", "_M_EVAL_GTE", "_M_EVAL_IN", "_M_EVAL_LT", "_M_EVAL_LTE", "_M_EVAL_NEQ", "_M_EVAL_NIN",

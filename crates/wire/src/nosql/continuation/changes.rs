@@ -30,7 +30,7 @@ impl TokenSigner {
             return Ok(format!("\"{}\"", range.lsn));
         }
         if ranges.len() > RANGES_MAX {
-            return Err(Error::refused(format_args!(
+            return Err(Error::unsupported(format_args!(
                 "One change feed over more than {RANGES_MAX} partitions (read it by feed ranges instead)"
             )));
         }

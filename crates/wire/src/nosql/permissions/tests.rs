@@ -245,6 +245,6 @@ fn a_permission_is_for_a_container_or_one_resource_in_it() {
     {
         assert_eq!(check("Read", wrong), Err(pleiad_model::Kind::Invalid), "{wrong}");
     }
-    assert_eq!(check("Read", "dbs/d/colls/c/docs/1/attachments/a"), Err(pleiad_model::Kind::Refused));
+    assert_eq!(check("Read", "dbs/d/colls/c/docs/1/attachments/a"), Err(pleiad_model::Kind::Unsupported));
     assert_eq!(check("Read", "nowhere/d"), Err(pleiad_model::Kind::Invalid));
 }

@@ -51,8 +51,8 @@ impl RequestContext<'_> {
             (&Method::POST, PostKind::Upsert) => (ItemWrite::Upsert(request.json()?), Verb::Upsert),
             (&Method::PUT, _) => (ItemWrite::Replace(target(request)?, request.json()?), Verb::Replace),
             (&Method::DELETE, _) => (ItemWrite::Delete(target(request)?), Verb::Replace),
-            (&Method::PATCH, _) => return Err(Error::refused("Triggers around a patch").into()),
-            (&Method::POST, PostKind::Batch) => return Err(Error::refused("Triggers around a batch").into()),
+            (&Method::PATCH, _) => return Err(Error::unsupported("Triggers around a patch").into()),
+            (&Method::POST, PostKind::Batch) => return Err(Error::unsupported("Triggers around a batch").into()),
             _ => return Err(not_allowed()),
         };
         let is_delete = matches!(write, ItemWrite::Delete(_));

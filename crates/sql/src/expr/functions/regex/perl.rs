@@ -472,7 +472,7 @@ fn is_reversed_range(repeats: &str) -> bool {
 }
 
 fn unsupported(what: &str) -> Error {
-    Error::refused(format!("{what} in a regular expression"))
+    Error::unsupported(format!("{what} in a regular expression"))
 }
 
 /// A character, escaped so that it is literal in every context.
