@@ -3,33 +3,33 @@
 //!
 //! The crate is independent of the query language and of every protocol.
 
-pub mod change_feed; // changes since an LSN: latest versions, or all of them
-pub mod check; // consistency check: every row that should exist exists, and no other
-pub mod commit; // group commit: many transactions, one durable batch
-pub mod copy; // online copy of a partition into other shards, for splits and merges
-pub mod key_tombstones; // delete by partition key: one tombstone per key
-pub mod feed; // read feed: items in docnum order, page by page
-pub mod governor; // admission against the request-unit budget
-pub mod index; // the index terms of an item
+pub mod record; // an item as stored bytes
+pub mod version_row; // one change with its before and after images
 pub mod key; // an item's identity, and the size of its logical partition
+pub mod unique; // unique constraints
+pub mod index; // the index terms of an item
+pub mod schema; // the part of a container's definition that decides how items are stored
+pub mod usage; // recent request units, throttling and busiest keys
+pub mod governor; // admission against the request-unit budget
+pub mod price; // request charges
+pub mod commit; // group commit: many transactions, one durable batch
+pub mod key_tombstones; // delete by partition key: one tombstone per key
+pub mod row_changes; // the rows that one item change puts and deletes
+pub mod shard_state; // the state row of a shard: LSN, counters, watermarks
+pub mod snapshot; // a consistent view of one partition
+pub mod ttl; // time to live
 pub mod key_statistics; // the largest logical partitions
 pub mod missing_values; // items that an ordered index scan cannot return
+pub mod feed; // read feed: items in docnum order, page by page
+pub mod change_feed; // changes since an LSN: latest versions, or all of them
 pub mod exact_knn; // exact k-nearest-neighbour search over all vectors
-pub mod partition; // one partition: reads, checks, writes, transactions
-pub mod price; // request charges
-pub mod record; // an item as stored bytes
-pub mod schema; // the part of a container's definition that decides how items are stored
 pub mod vector_index; // ANN indexes over vectors
-pub mod shard_state; // the state row of a shard: LSN, counters, watermarks
+mod upgrade; // rewrites shards that an earlier version wrote
+pub mod partition; // one partition: reads, checks, writes, transactions
+pub mod check; // consistency check: every row that should exist exists, and no other
+pub mod copy; // online copy of a partition into other shards, for splits and merges
 #[cfg(test)]
 mod testing; // test items, and a gate that pauses the committer
-pub mod row_changes; // the rows that one item change puts and deletes
-pub mod unique; // unique constraints
-pub mod ttl; // time to live
-mod upgrade; // rewrites shards that an earlier version wrote
-pub mod usage; // recent request units, throttling and busiest keys
-pub mod version_row; // one change with its before and after images
-pub mod snapshot; // a consistent view of one partition
 
 pub use commit::Committer;
 pub use key::ItemKey;

@@ -20,12 +20,12 @@ mod call; // the input of a call
 mod operation; // operations that a script requests, and their results
 mod outcome; // the result of a call
 mod numbers; // `err.number`
+mod convert; // values into and out of a realm
 mod host_state; // deadline, operation queue and log of a call, shared with the native functions
 mod decode; // decodes a script's request into an operation
-mod realm; // a global scope with the server-side API
-mod convert; // values into and out of a realm
-mod exception; // JavaScript exceptions to script errors
 mod js_to_sql; // compiles JavaScript predicates to SQL
+mod realm; // a global scope with the server-side API
+mod exception; // JavaScript exceptions to script errors
 mod runtime; // realms and compiled programs of one thread
 mod session; // one call, step by step
 mod udf; // user-defined functions

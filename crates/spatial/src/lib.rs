@@ -16,9 +16,8 @@
 //!    cells     a few squares that contain a shape: what a spatial index stores
 //! ```
 
-mod geojson; // Value to Geometry
-
 mod figure; // points, lines, polygons
+mod geojson; // Value to Geometry
 mod globe; // Geography
 mod plane; // Geometry
 

@@ -14,22 +14,22 @@
 //! ```
 
 pub mod parse; // text to syntax tree
-mod parameters; // the parameter values of a request
-pub mod check; // semantic analysis
 pub mod advice; // query advice
 pub mod rank; // ORDER BY RANK and rank fusion
-pub mod pruning; // which partition keys a filter allows
-pub mod query_plan; // query plans for SDKs
-pub mod derived_table; // a subquery in FROM that is evaluated first
+pub mod sort_encoding; // memcomparable encoding of values
+mod parameters; // the parameter values of a request
+pub mod check; // semantic analysis
 pub mod compile; // names, constants, subqueries
 pub mod block; // a compiled query
 pub mod document; // the document and the bindings that expressions read
-pub mod computed; // computed properties
-pub mod index_projection; // the projection of a global secondary index
+pub mod expr; // one scalar over one row
 pub mod index_predicate; // the part of a filter that an index can evaluate
 pub mod run; // items in, a page out
-pub mod expr; // one scalar over one row
-pub mod sort_encoding; // memcomparable encoding of values
+pub mod computed; // computed properties
+pub mod index_projection; // the projection of a global secondary index
+pub mod pruning; // which partition keys a filter allows
+pub mod query_plan; // query plans for SDKs
+pub mod derived_table; // a subquery in FROM that is evaluated first
 #[cfg(any(test, feature = "testing"))]
 pub mod testing; // random cases, and the properties that hold for all of them
 

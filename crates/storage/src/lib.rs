@@ -6,21 +6,16 @@
 //!
 //! Read in this order.
 
-pub mod store; // the store trait and write batches
 mod patience; // blocking calls: wait, move to a blocking thread, or give up
-
 pub mod keyspace; // key layout
-
+pub mod store; // the store trait and write batches
 pub mod memory; // the in-memory store
-
 #[cfg(feature = "embedded")]
 pub mod rocksdb; // the store on the local disk
-
-mod any; // enum over the stores, chosen at start
-
 #[cfg(any(test, feature = "testing"))]
 #[allow(clippy::unwrap_used, clippy::expect_used)] // an exam fails by panicking
 pub mod testing; // the exam that every store passes, and stores that fail on request
+mod any; // enum over the stores, chosen at start
 
 pub use any::{AnySnapshot, AnyStore};
 pub use memory::Memory;

@@ -14,12 +14,10 @@
 //!    bm25      the relevance of a text
 //! ```
 
-mod analyzer; // text to words
 mod stop_words; // words that are not indexed
-
-mod query; // keywords, phrases, fuzzy words
+mod analyzer; // text to words
 mod edit_distance; // Levenshtein distance, for fuzzy words
-
+mod query; // keywords, phrases, fuzzy words
 mod bm25; // relevance
 
 pub use analyzer::{AnalyzedText, Analyzer, WORD_BYTES_MAX};
