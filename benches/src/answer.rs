@@ -1,14 +1,14 @@
-//! The end of an answer, found cheaply.
+//! Response framing: finds the end of an HTTP response with little work.
 //!
-//! Promise: an answer is whole or it is not; an answer that is no success is an error with its text. Reads both ways
-//! to say how long a body is, a length and chunks, because not every rival sends a length.
+//! Guarantees: a response is complete or not; a response without a success status becomes an error with its text. Both
+//! framings are read, content-length and chunked, because not every system in the comparison sends a length.
 
 use crate::Result;
 
-/// More headers than any server here sends.
+/// More headers than any of the servers sends.
 const HEADERS_MAX: usize = 64;
 
-/// How many bytes the answer at the front of `bytes` has; `None` while it is not all there.
+/// The length of the response at the front of `bytes`; `None` while it is incomplete.
 pub fn whole(bytes: &[u8]) -> Result<Option<usize>> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut head = httparse::Response::new(&mut headers);
@@ -21,7 +21,7 @@ pub fn whole(bytes: &[u8]) -> Result<Option<usize>> {
     match head.code {
         Some(200..300) if body_bytes <= body.len() => Ok(Some(head_bytes + body_bytes)),
         Some(200..300) => Ok(None),
-        _ => Err(format!("the server refused: {}", String::from_utf8_lossy(bytes))),
+        _ => Err(format!("the server returned an error: {}", String::from_utf8_lossy(bytes))),
     }
 }
 
@@ -32,7 +32,7 @@ fn body_bytes(headers: &[httparse::Header<'_>], body: &[u8]) -> Result<Option<us
         return length.map(Some).ok_or_else(|| "a content-length that is not a number".to_owned());
     }
     match find("transfer-encoding") {
-        // Nothing is sent ahead of its turn here, so the last chunk ends what has arrived.
+        // A connection has one request in flight, so the last chunk is also the end of the received bytes.
         Some(_) => Ok(body.ends_with(b"0\r\n\r\n").then_some(body.len())),
         None => Ok(Some(0)),
     }

@@ -1,7 +1,7 @@
-//! Ours against the ceilings.
+//! The load benchmark: point reads against a bare HTTP server, durable creates against a bare store.
 //!
-//! Promise: a server and its ceiling take turns, round by round, so that both meet the same machine; the reads come
-//! before the creates, so that no compaction runs beside them.
+//! Guarantees: the server and its ceiling take turns, round by round, so that both run on the same machine under the
+//! same conditions. The reads run before the creates, so that no compaction runs during the reads.
 
 use std::fs;
 use std::path::Path;
@@ -23,12 +23,12 @@ pub const ITEMS: u64 = 10_000;
 const ROUNDS: usize = 7;
 const ROUND: Duration = Duration::from_millis(1000);
 
-/// Most transactions of a store's round: more than it can commit in that time.
+/// The number of transactions prepared for one round of the store: more than it can commit in that time.
 fn batches_most(threads: usize) -> usize {
     (threads * 1000).min(20_000)
 }
 
-/// Everything one run found out.
+/// The results of one run.
 pub struct LoadFindings {
     pub reads: Vec<LoadRow>,
     pub creates: Vec<LoadRow>,
@@ -37,12 +37,12 @@ pub struct LoadFindings {
 }
 
 pub fn run(pleiad: &Path, result: &Path, page: Option<&Path>) -> Result {
-    eprintln!("starting and resting…");
+    eprintln!("measuring start-up and idle cost…");
     let (serve, dev) = (start::measure(pleiad, ServerMode::Serve)?, start::measure(pleiad, ServerMode::Dev)?);
     let subject = filled(pleiad)?;
-    eprintln!("reading…");
+    eprintln!("measuring point reads…");
     let reads = reads(&subject)?;
-    eprintln!("creating…");
+    eprintln!("measuring creates…");
     let creates = creates(&subject)?;
     let findings = LoadFindings { reads, creates, serve, dev };
     let table = report::table(&findings);
@@ -53,7 +53,7 @@ pub fn run(pleiad: &Path, result: &Path, page: Option<&Path>) -> Result {
     page.map_or(Ok(()), |page| report::write_between(page, "bench", &fenced()))
 }
 
-/// Runs one load on a fresh server and says which process to watch.
+/// Runs one load on a fresh server and prints the process ID to profile.
 pub fn one_load(pleiad: &Path, kind: &str, connections: usize, seconds: u64) -> Result {
     let subject = filled(pleiad)?;
     let signer = RequestSigner::now();
@@ -73,7 +73,7 @@ fn filled(pleiad: &Path) -> Result<ServerUnderTest> {
     let signer = RequestSigner::now();
     server::declare(subject.address, &signer)?;
     server::fill(subject.address, &signer, ITEMS)?;
-    std::thread::sleep(Duration::from_secs(1)); // what the filling left to be flushed
+    std::thread::sleep(Duration::from_secs(1)); // let the store flush what filling wrote
     Ok(subject)
 }
 
@@ -84,7 +84,7 @@ fn reads(subject: &ServerUnderTest) -> Result<Vec<LoadRow>> {
     let (bare, bare_address) = http::start(answer.path())?;
     let requests: Arc<dyn Requests> = Arc::new(Reads::sign(&signer, ITEMS));
     let one = |pid, address, connections| round(pid, address, requests.clone(), connections, ROUND);
-    one(subject.pid(), subject.address, 16)?; // warm: blocks into the cache
+    one(subject.pid(), subject.address, 16)?; // warm-up: loads the blocks into the cache
     one(bare.pid(), bare_address, 16)?;
     let mut rows = Vec::new();
     for connections in CONNECTIONS {
@@ -106,7 +106,7 @@ fn creates(subject: &ServerUnderTest) -> Result<Vec<LoadRow>> {
         let (mut ours, mut by_committer, mut by_engine) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
             let requests = Arc::new(CreateRequests::sign(&RequestSigner::now(), next));
-            next += 10_000_000; // further than any round gets
+            next += 10_000_000; // more items than any round creates
             ours.push(round(subject.pid(), subject.address, requests, connections, ROUND)?);
             by_committer.push(store_round(&mut store, connections, CommitGrouping::Committer)?);
             by_engine.push(store_round(&mut store, connections, CommitGrouping::Engine)?);
@@ -121,7 +121,7 @@ fn creates(subject: &ServerUnderTest) -> Result<Vec<LoadRow>> {
 }
 
 fn store_round(store: &mut BareStore, threads: usize, grouping: CommitGrouping) -> Result<LoadFigures> {
-    let round = store.prepare(threads, grouping, batches_most(threads))?; // not what we measure
+    let round = store.prepare(threads, grouping, batches_most(threads))?; // not part of the measured time
     let me = std::process::id();
     let before = process::cpu_us(me)?;
     let outcome = round.run(ROUND)?;

@@ -1,4 +1,4 @@
-//! What the parts below could do if nothing stood on them.
+//! Ceilings: the layers below the database, measured on their own.
 
-pub mod http; // the listener and the signature, and a constant answer
-pub mod store; // the same bytes, committed by nobody's request
+pub mod http; // the listener and the signature check with a constant answer
+pub mod store; // the rows of creates, committed without requests

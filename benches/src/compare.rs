@@ -1,4 +1,4 @@
-//! Ours beside theirs: the same loads, in turns, as a table in a page.
+//! Comparison with other systems: the same loads in alternating rounds, as a table in a page.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -24,7 +24,7 @@ enum Load {
 }
 
 enum System {
-    /// Speaks the protocol; `next` is the first item that is not there yet.
+    /// A server that implements the protocol; `next` is the first item that it does not have.
     Http {
         name: &'static str,
         pid: u32,
@@ -74,7 +74,7 @@ fn requests(load: Load, next: &mut u64) -> Arc<dyn Requests> {
     match load {
         Load::Reads => Arc::new(Reads::sign(&RequestSigner::now(), ITEMS)),
         Load::Creates => {
-            *next += 10_000_000; // further than any round gets
+            *next += 10_000_000; // more items than any round creates
             Arc::new(CreateRequests::sign(&RequestSigner::now(), *next))
         }
     }

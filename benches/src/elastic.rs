@@ -1,11 +1,12 @@
-//! What elasticity costs: holding containers to their throughput, many partitions, a split while clients work.
+//! The elasticity benchmark: the cost of rate limiting, of many partitions, and of a split under load.
 //!
-//! Promise: a server is compared with one that lacks the one thing that is asked about, in turns, on the same machine. Of a
-//! split it is told how long it took, and what clients noticed of it: the same load just before is what it is compared with.
+//! Guarantees: a server is compared with one that differs in the measured property only, in turns, on the same machine.
+//! A split is reported with its duration and the latencies that clients saw, compared with the same load just before.
 //!
-//! S94: answers take milliseconds however many partitions there are. Tests do not measure time; this does.
+//! S94: responses take milliseconds, regardless of the number of partitions. Tests do not measure time; this benchmark
+//! does.
 
-mod page; // the findings, for people
+mod page; // the results as a table and as JSON
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,27 +22,27 @@ use crate::server::{self, RU_PER_S, ServerMode, ServerUnderTest};
 use crate::signed::{CONTAINER, CreateRequests, DATABASE, Reads, RequestSigner, Requests};
 use crate::{Result, report};
 
-/// Partitions that the same container is divided into.
+/// The numbers of partitions into which the same container is divided.
 const PARTITIONS: [u64; 4] = [1, 10, 100, 500];
 const CONNECTIONS: usize = 16;
 const ITEMS: u64 = 10_000;
-/// Many short rounds: on a machine that is never quite quiet their median tells more than that of a few long ones.
+/// Many short rounds: on a machine with other load their median is more reliable than that of a few long ones.
 const ROUNDS: usize = 25;
 const ROUND: Duration = Duration::from_millis(400);
-/// How long clients work before the split, to compare with.
+/// How long the load runs before the split, as the baseline.
 const CALM: Duration = Duration::from_secs(5);
 const PIECE: Duration = Duration::from_millis(500);
-/// Creates of one load never meet those of another.
+/// The distance between the item numbers of two loads, so that no item is created twice.
 const FAR: u64 = 1_000_000_000;
 
-/// Everything one run found out.
+/// The results of one run.
 pub struct ElasticFindings {
     pub governed: Versus,
     pub partitions: Vec<(u64, Versus, Versus)>,
     pub split: Split,
 }
 
-/// A load on one server, and its shares of what another gave in the same rounds.
+/// A load on one server, with its ratios to the reference server in the same rounds.
 pub struct Versus {
     pub figures: LoadFigures,
     pub rate_share: f64,
@@ -55,7 +56,7 @@ pub struct Split {
     pub creates: [Latency; 2],
 }
 
-/// Of one load, before the split and during it.
+/// The latencies of one load, before the split or during it.
 #[derive(Clone, Copy, Default)]
 pub struct Latency {
     pub per_second: f64,
@@ -76,7 +77,7 @@ pub fn command(words: &[&str]) -> Result {
 }
 
 fn run(pleiad: &Path, result: &Path, items: u64, page: Option<&Path>) -> Result {
-    eprintln!("holding to throughput…");
+    eprintln!("rate limiting…");
     let governed = governed(pleiad)?;
     eprintln!("many partitions…");
     let partitions = partitions(pleiad)?;
@@ -100,7 +101,7 @@ fn filled(pleiad: &Path, settings: &[(&str, &str)], items: u64) -> Result<Server
     Ok(subject)
 }
 
-/// Until what the filling left to do in the background is done, or has taken long enough.
+/// Waits until the background work after filling is finished, for at most three minutes.
 fn settle(subject: &ServerUnderTest) -> Result {
     const LOOK: Duration = Duration::from_secs(1);
     for _ in 0..180 {
@@ -113,7 +114,7 @@ fn settle(subject: &ServerUnderTest) -> Result {
     Ok(())
 }
 
-// ---- holding to throughput --------------------------------------------------------------------------------
+// ---- rate limiting ----------------------------------------------------------------------------------------
 
 fn governed(pleiad: &Path) -> Result<Versus> {
     let without = filled(pleiad, &[], ITEMS)?;
@@ -122,15 +123,15 @@ fn governed(pleiad: &Path) -> Result<Versus> {
     versus(&with, &without, &mut |_| requests.clone())
 }
 
-/// In turns, and who begins changes, since the second finds the machine warmer; `requests` are told the round, of which each server
-/// has one.
+/// Alternates rounds of the two servers. The order changes every round, since the second finds the machine warmer.
+/// `requests` gets the number of the round; each server runs one load per number.
 fn versus(
     ours: &ServerUnderTest,
     other: &ServerUnderTest,
     requests: &mut dyn FnMut(u64) -> Arc<dyn Requests>,
 ) -> Result<Versus> {
     let one = |subject: &ServerUnderTest, requests| round(subject.pid(), subject.address, requests, CONNECTIONS, ROUND);
-    one(ours, requests(0))?; // warm
+    one(ours, requests(0))?; // warm-up
     one(other, requests(0))?;
     let (mut mine, mut theirs) = (Vec::new(), Vec::new());
     for turn in 1..=ROUNDS as u64 {
@@ -151,7 +152,7 @@ fn versus(
 
 // ---- many partitions --------------------------------------------------------------------------------------
 
-/// Each beside a container with one.
+/// Each number of partitions, compared with a container that has one.
 fn partitions(pleiad: &Path) -> Result<Vec<(u64, Versus, Versus)>> {
     let one = filled(pleiad, &[], ITEMS)?;
     let mut found = Vec::new();
@@ -161,7 +162,7 @@ fn partitions(pleiad: &Path) -> Result<Vec<(u64, Versus, Versus)>> {
         let many = filled(pleiad, &[("PLEIAD_PARTITION_INITIAL_RU", &initial_ru)], ITEMS)?;
         let read: Arc<dyn Requests> = Arc::new(Reads::sign(&RequestSigner::now(), ITEMS));
         let reads = versus(&many, &one, &mut |_| read.clone())?;
-        next += FAR; // further than any round gets
+        next += FAR; // more items than any round creates
         let creates = versus(&many, &one, &mut |turn| {
             Arc::new(CreateRequests::sign(&RequestSigner::now(), next + turn * (FAR / 1000)))
         })?;
@@ -184,7 +185,7 @@ fn split(pleiad: &Path, items: u64) -> Result<Split> {
     Ok(Split { items, seconds, reads, creates })
 }
 
-/// Both loads at once while something goes on: how many seconds that took, and what clients noticed.
+/// Runs both loads while `action` runs; returns the seconds that it took and the latencies that clients saw.
 fn during(loaders: &[ElasticLoader; 2], from: u64, something: impl FnOnce() -> Result) -> Result<(f64, [Latency; 2])> {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -199,14 +200,14 @@ fn during(loaders: &[ElasticLoader; 2], from: u64, something: impl FnOnce() -> R
     })
 }
 
-/// Returns when it has happened.
+/// Requests a split and returns when it has finished.
 fn ask_to_split(subject: &ServerUnderTest) -> Result {
     let link = format!("_pleiad/v1/containers/{DATABASE}/{CONTAINER}/partitions/split");
     let path = format!("{link}?wait=true");
     load::once(subject.address, &RequestSigner::now().once("POST", &path, "pleiad", &link, "", "")).map(drop)
 }
 
-/// One load, a piece at a time.
+/// One load, run in pieces of `PIECE`.
 struct ElasticLoader {
     to: std::net::SocketAddr,
     requests: Box<dyn Fn(u64) -> Arc<dyn Requests> + Send + Sync>,
@@ -228,7 +229,7 @@ impl ElasticLoader {
         load::run(self.to, (self.requests)(n), CONNECTIONS / 2, Until::Elapsed(PIECE))
     }
 
-    /// Pieces are numbered, so that no item is created twice.
+    /// Runs pieces until `stop` is set. Each has its own number, so that no item is created twice.
     fn until(&self, over: &AtomicBool, mut n: u64) -> Result<Latency> {
         let mut pieces = Vec::new();
         while !over.load(Ordering::Relaxed) {

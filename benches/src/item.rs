@@ -1,6 +1,6 @@
-//! What is written and read: items of 1 KB with twelve indexed properties, spread over many partition keys.
+//! The items that loads write and read: 1 KB of JSON with twelve indexed properties, spread over many partition keys.
 //!
-//! Promise: item `n` is the same in every run and for every system, and costs its maker next to nothing.
+//! Invariant: item `n` is the same in every run and for every system. Generating it costs next to nothing.
 
 use std::fmt::Write;
 use std::sync::LazyLock;
@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 pub const ITEM_BYTES: usize = 1024;
 pub const PARTITION_KEYS: u64 = 10_000;
 
-/// Text to cut notes from: long enough that neighbours share nothing a compressor could use.
+/// Text from which notes are cut: long enough that neighbouring items share nothing a compressor could use.
 static NOTES: LazyLock<String> = LazyLock::new(|| {
     (0..8192).fold(String::new(), |mut text, n| {
         let _ = write!(text, "{:016x}", scramble(n)); // into a String: cannot fail
@@ -24,7 +24,7 @@ pub fn partition_key(n: u64) -> String {
     format!("key-{:06}", scramble(n) % PARTITION_KEYS)
 }
 
-/// The item's JSON text, appended: exactly `ITEM_BYTES` long.
+/// Appends the item's JSON text, exactly `ITEM_BYTES` long.
 pub fn write_body(n: u64, out: &mut String) {
     let chance = scramble(n ^ 0x5EED);
     let start = out.len();
@@ -49,7 +49,7 @@ pub fn write_body(n: u64, out: &mut String) {
     out.push_str("\"}");
 }
 
-/// A well-spread number for each `n` (the finaliser of splitmix64).
+/// A well-distributed pseudo-random number for each `n` (the finaliser of splitmix64).
 pub fn scramble(n: u64) -> u64 {
     let n = n.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let n = (n ^ (n >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

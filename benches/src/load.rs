@@ -1,8 +1,8 @@
-//! Many connections, one thread.
+//! Closed-loop load generator: many connections, one thread.
 //!
-//! Promise: each connection has one request under way and sends the next when its answer is whole (a closed loop);
-//! all connections are open before the clock starts; the time of an answer runs from its request's first byte to its
-//! own last. One thread and no parsing beyond the head: the machine is for the server.
+//! Guarantees: each connection has one request in flight and sends the next when the response is complete; all
+//! connections are open before the clock starts; a latency runs from the request's first byte to the response's last.
+//! One thread, and no parsing beyond the response's head, to leave the machine to the server.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use crate::{Result, answer};
 #[derive(Clone, Copy)]
 pub enum Until {
     Elapsed(Duration),
-    /// This many requests were answered.
+    /// After this many requests were answered.
     Answered(u64),
 }
 
-/// What one round showed.
+/// The result of one round.
 pub struct LoadOutcome {
     pub elapsed: Duration,
     /// Sorted.
@@ -36,7 +36,7 @@ pub fn run(to: SocketAddr, requests: Arc<dyn Requests>, connections: usize, unti
     runtime.block_on(generate(to, requests, connections, until))
 }
 
-/// One request on a connection of its own, answered or an error.
+/// Sends one request on its own connection; anything but a success is an error.
 pub fn once(to: SocketAddr, request: &[u8]) -> Result<Vec<u8>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|e| format!("cannot start the generator: {e}"))?;
@@ -117,7 +117,7 @@ impl Line {
         loop {
             let got = self.stream.read_buf(&mut self.received).await.map_err(|e| format!("cannot receive: {e}"))?;
             if got == 0 {
-                return Err("the server hung up".to_owned());
+                return Err("the server closed the connection".to_owned());
             }
             if answer::whole(&self.received)?.is_some() {
                 return Ok(());

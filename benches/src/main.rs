@@ -1,40 +1,41 @@
-//! pleiad-bench: how fast, and how near to what the parts below could do. `cargo xtask bench` and `compare` run it.
+//! Benchmark harness, the program `pleiad-bench`: measures Pleiad against ceilings and other systems.
+//! `cargo xtask bench` and `cargo xtask compare` run it.
 //!
-//! Promise: a figure is never shown without a ceiling or a rival that was measured in the same run, on the same
-//! machine, in turns; what a machine's mood does to one it does to the other. Read in this order.
+//! Invariant: every figure is shown next to a ceiling or another system that was measured in the same run, on the same
+//! machine, in alternating rounds, so that a disturbance of the machine affects both. Read in this order.
 
-mod item; // what is written and read
-mod signed; // requests as bytes, ready to be sent
-mod answer; // the end of an answer, found cheaply
-mod load; // many connections, one thread
-mod process; // programs under test, and what they cost
-mod server; // `pleiad`, started and filled
-mod ceiling; // what the parts below could do
-mod start; // from nothing to the first answer, and the rest afterwards
-mod measure; // rounds become one figure
-mod bench; // ours against the ceilings
-mod rival; // other people's servers
-mod compare; // ours beside theirs
-mod report; // tables, JSON, pages
-mod query; // questions about a million items, beside others
-mod elastic; // what partitions and their changes cost
-mod scripts; // what scripts and batches cost
-mod vector; // the nearest vectors, by graph
+mod item; // the items that loads write and read
+mod signed; // signed requests as bytes
+mod answer; // response framing: where an HTTP response ends
+mod load; // closed-loop load generator: many connections, one thread
+mod process; // child processes, their CPU time and memory
+mod server; // the server under test, started and filled
+mod ceiling; // the bare HTTP server and the bare store
+mod start; // start-up time and idle cost
+mod measure; // medians over rounds
+mod bench; // the load benchmark: Pleiad against the ceilings
+mod rival; // the systems that Pleiad is compared with
+mod compare; // the same loads on Pleiad and on those systems
+mod report; // tables, JSON, documentation pages
+mod query; // the query benchmark: a million items, three systems
+mod elastic; // the cost of rate limiting, many partitions and a split
+mod scripts; // the cost of scripts and batches
+mod vector; // vector search: ANN graph against exact k-NN
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// The error is a message for the person at the keyboard; nobody matches on it.
+/// The error is a message for the person at the keyboard; no code matches on it.
 type Result<T = ()> = std::result::Result<T, String>;
 
 const USAGE: &str = "\
-pleiad-bench bench PLEIAD RESULT.json [PAGE.md]           ours against the ceilings
-pleiad-bench compare PLEIAD PAGE.md MODULES POSTGRES      ours beside others; MODULES and POSTGRES are directories
-pleiad-bench query PLEIAD RESULT.json KEPT POSTGRES PYTHON ITEMS FORMAT [PAGE.md]   questions, beside others
-pleiad-bench elastic PLEIAD RESULT.json ITEMS [PAGE.md]   throughput held to, many partitions, a split under load
-pleiad-bench scripts PLEIAD RESULT.json [PAGE.md]         scripts and batches against the same work without them
-pleiad-bench vector PLEIAD RESULT.json ITEMS [PAGE.md]    the nearest vectors by graph, against looking at every one
-pleiad-bench load PLEIAD reads|creates CONNECTIONS SECONDS   one load, for a profiler to watch
+pleiad-bench bench PLEIAD RESULT.json [PAGE.md]           point reads and creates, against a bare server and store
+pleiad-bench compare PLEIAD PAGE.md MODULES POSTGRES      other systems too; MODULES and POSTGRES are directories
+pleiad-bench query PLEIAD RESULT.json CACHE POSTGRES PYTHON ITEMS FORMAT [PAGE.md]   queries on three systems
+pleiad-bench elastic PLEIAD RESULT.json ITEMS [PAGE.md]   rate limiting, many partitions, a split under load
+pleiad-bench scripts PLEIAD RESULT.json [PAGE.md]         scripts and batches, against the same work without them
+pleiad-bench vector PLEIAD RESULT.json ITEMS [PAGE.md]    approximate against exact vector search
+pleiad-bench load PLEIAD reads|creates CONNECTIONS SECONDS   one load, to run under a profiler
 pleiad-bench http-ceiling ANSWER                          (internal) answers every signed request with that file";
 
 fn main() -> ExitCode {

@@ -1,6 +1,6 @@
-//! Rounds become one figure: the median of each of its parts.
+//! Medians over rounds: one figure from many rounds.
 //!
-//! Promise: one slow round (a neighbour's build, a compaction) moves nothing.
+//! Guarantees: one slow round (another build on the machine, a compaction) does not move the figure.
 
 use serde_json::{Value, json};
 
@@ -39,8 +39,8 @@ impl LoadFigures {
     }
 }
 
-/// The median over rounds of one part of ours as a share of the other's in the same round: what slowed the machine
-/// down for one slowed it down for the other, so this is steadier than a share of medians.
+/// The median over the rounds of Pleiad's value divided by the reference's value in the same round. A disturbance slows
+/// both down in that round, so this is steadier than a ratio of medians.
 pub fn share(ours: &[LoadFigures], theirs: &[LoadFigures], part: fn(&LoadFigures) -> f64) -> f64 {
     median(ours.iter().zip(theirs).map(|(ours, theirs)| part(ours) / part(theirs)).collect())
 }

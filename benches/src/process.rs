@@ -1,7 +1,7 @@
-//! Programs under test, and what they cost: processor time and memory as Linux counts them in /proc.
+//! Child processes, with their CPU time and memory as Linux counts them in /proc.
 //!
-//! Promise: dropping a `Running` leaves no process behind. Figures cover the whole family: a program's own threads,
-//! those that have ended, and its children.
+//! Guarantees: dropping a `ChildProcess` leaves no process behind. Figures cover the process with its threads,
+//! including those that have ended, and its children.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -9,17 +9,17 @@ use std::process::{Child, Command, Stdio};
 
 use crate::Result;
 
-/// One tick of the times in /proc/PID/stat: always a hundredth of a second, whatever the kernel's own clock does.
+/// One tick of the times in /proc/PID/stat: always a hundredth of a second, whatever the kernel's timer frequency.
 const TICK_US: f64 = 10_000.0;
 
 pub struct ChildProcess {
     child: Child,
-    /// What it said when it was ready.
+    /// The line that reported readiness.
     pub ready: String,
 }
 
 impl ChildProcess {
-    /// Starts it and waits for the first line on its standard output that `is_ready`.
+    /// Starts the program and waits for the first line on its standard output for which `is_ready` is true.
     pub fn start(command: &mut Command, is_ready: impl Fn(&str) -> bool) -> Result<ChildProcess> {
         let named = format!("{:?}", command.get_program());
         command.stdin(Stdio::null()).stdout(Stdio::piped());
@@ -29,7 +29,7 @@ impl ChildProcess {
         let mut lines = BufReader::new(stdout).lines();
         let ready = lines.by_ref().map_while(|line| line.ok()).find(|line| is_ready(line));
         running.ready = ready.ok_or_else(|| format!("{named} ended before it was ready"))?;
-        std::thread::spawn(move || lines.for_each(drop)); // or a full pipe would stop it
+        std::thread::spawn(move || lines.for_each(drop)); // drain the pipe: a full one would block the program
         Ok(running)
     }
 
@@ -37,7 +37,7 @@ impl ChildProcess {
         self.child.id()
     }
 
-    /// Asks it to end and waits until it has: its data is to be used again.
+    /// Sends SIGTERM and waits until the process has ended, so that its data can be opened again.
     pub fn end(mut self) -> Result {
         let asked = Command::new("kill").arg(self.pid().to_string()).status();
         asked.map_err(|e| format!("cannot ask process {} to end: {e}", self.pid()))?;
@@ -47,29 +47,28 @@ impl ChildProcess {
 
 impl Drop for ChildProcess {
     fn drop(&mut self) {
-        let _ = self.child.kill(); // it may be gone already, which is what we want
+        let _ = self.child.kill(); // it may have ended already, which is fine
         let _ = self.child.wait();
     }
 }
 
-/// Processor time that the process, its children and whatever they left behind have used.
+/// CPU time of the process, its children, and their ended descendants.
 pub fn cpu_us(pid: u32) -> Result<f64> {
     let own = ticks(pid)?;
     let children: f64 = children(pid).into_iter().filter_map(|child| ticks(child).ok()).sum();
     Ok((own + children) * TICK_US)
 }
 
-/// The same for the process alone and its living threads, to the nanosecond.
+/// CPU time of the process's running threads alone, in nanoseconds.
 pub fn cpu_ns_of_threads(pid: u32) -> Result<u64> {
-    let threads =
-        fs::read_dir(format!("/proc/{pid}/task")).map_err(|e| format!("cannot look at process {pid}: {e}"))?;
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).map_err(|e| format!("cannot read process {pid}: {e}"))?;
     let run = |path: std::path::PathBuf| -> Option<u64> {
         fs::read_to_string(path.join("schedstat")).ok()?.split(' ').next()?.parse().ok()
     };
     Ok(threads.flatten().filter_map(|thread| run(thread.path())).sum())
 }
 
-/// Memory that is really there, of the process and its children, counting shared pages once per process.
+/// Resident memory of the process and its children; shared pages count once per process.
 pub fn resident_kb(pid: u32) -> Result<u64> {
     let family = std::iter::once(pid).chain(children(pid));
     Ok(family.filter_map(resident_of_one_kb).sum())
@@ -81,9 +80,10 @@ fn resident_of_one_kb(pid: u32) -> Option<u64> {
     line.trim().trim_end_matches(" kB").parse().ok()
 }
 
-/// utime, stime, cutime and cstime: the fields 14 to 17. The name before them may hold spaces, but ends in `)`.
+/// utime, stime, cutime and cstime: fields 14 to 17. The name before them may contain spaces, but ends in `)`.
 fn ticks(pid: u32) -> Result<f64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).map_err(|e| format!("cannot look at {pid}: {e}"))?;
+    let stat =
+        fs::read_to_string(format!("/proc/{pid}/stat")).map_err(|e| format!("cannot read process {pid}: {e}"))?;
     let (_, fields) = stat.rsplit_once(')').ok_or("a stat file without a name")?;
     Ok(fields.split_ascii_whitespace().skip(11).take(4).filter_map(|field| field.parse::<f64>().ok()).sum())
 }

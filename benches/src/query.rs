@@ -1,18 +1,19 @@
-//! Questions about a million items: ours beside PostgreSQL's and DuckDB's answers. `cargo xtask bench query` runs it.
+//! The query benchmark: queries over a million items, compared with PostgreSQL and DuckDB. `cargo xtask bench query`
+//! runs it.
 //!
-//! Promise: everyone is asked the same about the same items, once to warm up and then in turns; everyone has one
-//! core, the same one, together with who asks, and as much memory for data as we; we are also asked with all cores. Answers are compared:
-//! a quick answer that is wrong is shown as wrong. Read in this order.
+//! Guarantees: all systems run the same queries over the same items, once to warm up and then in turns. All use one
+//! core, the same one, together with their client, and all have the same amount of memory for data; Pleiad also runs
+//! with all cores. Answers are compared: a fast answer that is wrong is shown as wrong. Read in this order.
 
-mod data; // what is asked about
-mod dataset_cache; // loaded once
-mod questions; // what is asked
-mod answer; // what can be compared
-mod piped; // a conversation with a program
-mod pleiad; // pleiad
-mod postgres; // jsonb and indexes
-mod duckdb; // a column of JSON
-mod table; // figures, goals, JSON
+mod data; // the items
+mod dataset_cache; // loaded data, cached for the next run
+mod questions; // the queries, in three dialects
+mod answer; // answers, reduced to what can be compared
+mod piped; // a process that answers over pipes
+mod pleiad; // Pleiad, over HTTP
+mod postgres; // PostgreSQL: jsonb and indexes
+mod duckdb; // DuckDB: one column of JSON
+mod table; // table, goals, JSON
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,31 +28,32 @@ use postgres::PostgresSubject;
 use questions::{BenchQuestion, QUESTIONS};
 use table::{QueryFindings, ResultCell, ResultRow};
 
-/// Memory for data that everyone gets: all items and what is used of the indexes fit.
+/// Memory for data, the same for all systems: all items and the used parts of the indexes fit.
 const CACHE_MB: u32 = 3072;
-/// The core that everyone has alone, one after the other.
+/// The core that all systems use, one after the other.
 const PINNED_CORE: usize = 0;
 
 const ROUNDS: usize = 3;
-/// A quick answer is asked for more often: it is more easily disturbed, and costs nothing.
+/// A quick query runs more rounds: it is more easily disturbed, and costs little time.
 const ROUNDS_IF_QUICK: usize = 15;
 const QUICK_MS: f64 = 50.0;
-/// A very quick one several times in a row: right after somebody else had the core it measures the core's caches.
+/// A very quick query runs several times in a row: the first run after another system used the core measures cold CPU
+/// caches.
 const IN_A_ROW: usize = 20;
 const VERY_QUICK_MS: f64 = 5.0;
 
-/// What the command line says.
+/// The command line.
 pub struct QueryBenchOptions<'a> {
     pub pleiad: &'a Path,
     pub result: &'a Path,
-    /// Where loaded data is kept.
+    /// The directory in which loaded data is cached.
     pub kept: &'a Path,
     /// The directory of PostgreSQL's programs.
     pub postgres: &'a Path,
-    /// A Python that can import `duckdb`.
+    /// A Python interpreter that can import `duckdb`.
     pub python: &'a Path,
     pub items: u64,
-    /// Tells versions of our data on disk apart.
+    /// Identifies the version of Pleiad's data format; other cached data is loaded again.
     pub format: &'a str,
     pub page: Option<&'a Path>,
 }
@@ -62,7 +64,7 @@ struct Systems {
     duckdb: Duckdb,
 }
 
-/// Who is asked, in the order of the table's columns.
+/// The measured systems, in the order of the table's columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BenchSystem {
     PleiadOnOne,
@@ -120,7 +122,7 @@ impl Systems {
         Ok(ResultRow { question, cells })
     }
 
-    /// So often in a row: nobody looks at an answer before the last one is there.
+    /// Runs the query so often in a row; the answers are parsed after the last one has arrived.
     fn ask(&mut self, asked: BenchSystem, question: &BenchQuestion, times: usize) -> Result<Vec<Taken>> {
         match asked {
             BenchSystem::PleiadOnOne => self.pleiad.run_on(Cores::One)?,
@@ -132,17 +134,17 @@ impl Systems {
     }
 }
 
-/// A program that has one core, the same as everyone.
+/// A command that runs the program on the pinned core.
 fn pinned(program: &Path) -> Command {
     let mut taskset = Command::new("taskset");
     taskset.args(["-c", &PINNED_CORE.to_string()]).arg(program);
     taskset
 }
 
-/// The order from its words: PLEIAD RESULT KEPT POSTGRES PYTHON ITEMS FORMAT [PAGE].
+/// Parses the arguments PLEIAD RESULT CACHE POSTGRES PYTHON ITEMS FORMAT [PAGE] and runs the benchmark.
 pub fn command(words: &[&str]) -> Result {
     let [pleiad, result, kept, postgres, python, items, format, page @ ..] = words else {
-        return Err("the query bench takes at least seven words".to_owned());
+        return Err("the query bench takes at least seven arguments".to_owned());
     };
     let path = |text: &&str| PathBuf::from(*text);
     let items = items.parse().map_err(|_| format!("`{items}` is not a number of items"))?;

@@ -1,4 +1,4 @@
-//! Tables, JSON, pages.
+//! Tables, JSON and documentation pages with the results.
 
 use std::fmt::Write;
 use std::fs;
@@ -11,7 +11,7 @@ use crate::bench::LoadFindings;
 use crate::measure::{LoadFigures, share};
 use crate::start::IdleCost;
 
-/// One load at one number of connections: ours and the ceiling's.
+/// One load at one number of connections: figures of Pleiad and of the ceiling.
 pub struct LoadRow {
     pub connections: usize,
     pub ours: LoadFigures,
@@ -20,13 +20,13 @@ pub struct LoadRow {
     pub cpu_share: f64,
 }
 
-/// What we want to hold, and whether it does.
+/// A goal and the value that was measured.
 struct LoadGoal {
     what: &'static str,
     found: f64,
     unit: &'static str,
     limit: f64,
-    /// At most the limit, or at least it.
+    /// True: at most the limit; false: at least the limit.
     at_most: bool,
 }
 
@@ -34,7 +34,7 @@ const READ_CPU_RATIO_MAX: f64 = 2.0;
 const CREATE_RATE_RATIO_MIN: f64 = 0.60;
 const START_MS_MAX: f64 = 50.0;
 const RESIDENT_MB_MAX: f64 = 30.0;
-/// Where the goals are judged: enough to keep a machine busy, as few do on a laptop.
+/// The number of connections at which the goals are judged: enough to saturate the machine.
 const JUDGED_AT: usize = 64;
 
 impl LoadRow {
@@ -172,7 +172,7 @@ pub fn rest_page(rows: &[(&'static str, f64, f64)]) -> String {
     out
 }
 
-/// The machine the figures are from; without it they mean nothing.
+/// The machine on which the figures were measured; without it they mean nothing.
 pub fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -182,10 +182,10 @@ pub fn machine() -> String {
     format!("{} cores of {}, Linux {major}.", cores, model.trim_start_matches([':', '\t', ' ']))
 }
 
-/// Puts the text between `<!-- name -->` and `<!-- /name -->`.
+/// Replaces the text between `<!-- name -->` and `<!-- /name -->`.
 pub fn write_between(page: &Path, name: &str, text: &str) -> Result {
     let old = fs::read_to_string(page).map_err(|e| format!("cannot read {}: {e}", page.display()))?;
-    let new = between(&old, name, text).ok_or_else(|| format!("{} has no place for `{name}`", page.display()))?;
+    let new = between(&old, name, text).ok_or_else(|| format!("{} has no section `{name}`", page.display()))?;
     fs::write(page, new).map_err(|e| format!("cannot write {}: {e}", page.display()))
 }
 

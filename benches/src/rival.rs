@@ -1,7 +1,8 @@
-//! Other people's servers: what a developer would otherwise use.
+//! The systems that Pleiad is compared with: alternatives that a developer could use.
 //!
-//! Promise: each is given its best: keep-alive where its own command line has none, prepared statements, its default
-//! settings for durability and no encryption. What it does not do (sign, sync, index) is said beside its figures.
+//! Guarantees: each system runs under favourable conditions: keep-alive connections where its own command line has
+//! none, prepared statements, its default durability settings and no encryption. The page with the figures states what
+//! a system does not do (sign, sync, index).
 
 pub mod cosmosdb_server; // an emulator in JavaScript, in memory
 pub mod postgres; // jsonb with a GIN index

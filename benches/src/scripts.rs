@@ -1,8 +1,8 @@
-//! What scripts and batches cost, against the same work without them.
+//! The script benchmark: the cost of scripts and batches, against the same work without them.
 //!
-//! Promise: every figure is a ratio of two loads that took turns on one server: an empty stored procedure and a point read, a
-//! procedure that inserts a hundred items or a batch of a hundred and a hundred creates on one connection, a query that calls a
-//! function for each item and the same query without the call.
+//! Guarantees: every figure is a ratio of two loads that took turns on one server: an empty stored procedure against a
+//! point read; a procedure that inserts a hundred items, or a batch of a hundred, against a hundred creates on one
+//! connection; a query that calls a function for each item against the same query without the call.
 
 use std::fmt::Write;
 use std::fs;
@@ -23,11 +23,11 @@ const CONNECTIONS: usize = 16;
 const ROUNDS: usize = 5;
 const ROUND: Duration = Duration::from_millis(1000);
 const ITEMS: u64 = 100_000;
-/// How often each query is asked.
+/// How often each query runs.
 const QUERIES: usize = 15;
-/// Items that one procedure or batch writes.
+/// The number of items that one procedure call or batch writes.
 const TOGETHER: u64 = 100;
-/// Writes of one load never meet those of another.
+/// The distance between the item numbers of two loads, so that no item is created twice.
 const FAR: u64 = 1_000_000_000;
 
 const EMPTY_CPU_MAX: f64 = 4.0;
@@ -40,12 +40,12 @@ const FUNCTION: &str = "function (n) { return n % 7 }";
 const PLAIN: &str = "SELECT VALUE COUNT(1) FROM c WHERE c.count % 7 = 3";
 const CALLING: &str = "SELECT VALUE COUNT(1) FROM c WHERE udf.f(c.count) = 3";
 
-/// Everything one run found out.
+/// The results of one run.
 struct ScriptFindings {
     read: LoadFigures,
     empty: LoadFigures,
     empty_cpu: f64,
-    /// Items per second: one by one, by a procedure, by a batch.
+    /// Items per second: single creates, a procedure, a batch.
     single: f64,
     inserted: f64,
     batched: f64,
@@ -77,7 +77,7 @@ fn run(pleiad: &Path) -> Result<ScriptFindings> {
     store(&subject, &signer, "sprocs", "empty", EMPTY)?;
     store(&subject, &signer, "sprocs", "insert", INSERT)?;
     store(&subject, &signer, "udfs", "f", FUNCTION)?;
-    std::thread::sleep(Duration::from_secs(1)); // what the filling left to be flushed
+    std::thread::sleep(Duration::from_secs(1)); // let the store flush what filling wrote
     let (read, empty, empty_cpu) = empty_calls(&subject)?;
     let [single, inserted, batched] = writes(&subject)?;
     let (plain_ms, calling_ms) = queries(&subject)?;
@@ -101,7 +101,7 @@ fn empty_calls(subject: &ServerUnderTest) -> Result<(LoadFigures, LoadFigures, f
     let calls: Arc<dyn Requests> = Arc::new(Same(call(&RequestSigner::now(), "empty", &item::partition_key(0), "[]")));
     let one =
         |requests: &Arc<dyn Requests>| round(subject.pid(), subject.address, requests.clone(), CONNECTIONS, ROUND);
-    one(&reads)?; // warm
+    one(&reads)?; // warm-up
     one(&calls)?;
     let (mut read, mut called) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
@@ -112,7 +112,7 @@ fn empty_calls(subject: &ServerUnderTest) -> Result<(LoadFigures, LoadFigures, f
     Ok((LoadFigures::median(&read), LoadFigures::median(&called), cpu))
 }
 
-/// The same request again and again.
+/// The same request every time.
 struct Same(Vec<u8>);
 
 impl Requests for Same {
@@ -129,7 +129,7 @@ fn call(signer: &RequestSigner, id: &str, key: &str, arguments: &str) -> Vec<u8>
 
 // ---- a hundred items --------------------------------------------------------------------------------------
 
-/// All of one key, on one connection.
+/// All items have one partition key, and all requests use one connection.
 fn writes(subject: &ServerUnderTest) -> Result<[f64; 3]> {
     let mut rates = [Vec::new(), Vec::new(), Vec::new()];
     for turn in 0..=ROUNDS as u64 {
@@ -204,7 +204,7 @@ impl Requests for Writes {
     }
 }
 
-/// An item of 1 KB under one key.
+/// An item of 1 KB with the partition key `one`.
 fn document(n: u64) -> String {
     let mut text = String::with_capacity(item::ITEM_BYTES);
     item::write_body(n, &mut text);
@@ -213,7 +213,7 @@ fn document(n: u64) -> String {
 
 // ---- a function for each item -----------------------------------------------------------------------------
 
-/// The shortest of each: one query is short, and whatever else the machine does only makes it longer.
+/// The shortest time of each query: one query is short, and other work on the machine only makes it longer.
 fn queries(subject: &ServerUnderTest) -> Result<(f64, f64)> {
     let (mut plain, mut calling) = (f64::INFINITY, f64::INFINITY);
     for _ in 0..QUERIES {
@@ -223,7 +223,7 @@ fn queries(subject: &ServerUnderTest) -> Result<(f64, f64)> {
     Ok((plain, calling))
 }
 
-/// How long one query takes, in milliseconds.
+/// Runs one query; returns its time in milliseconds.
 fn asked(subject: &ServerUnderTest, text: &str) -> Result<f64> {
     let headers = "content-type: application/query+json\r\nx-ms-documentdb-isquery: True\r\n\
                    x-ms-documentdb-query-enablecrosspartition: True\r\nx-pleiad-cross-partition: true\r\n";
@@ -234,10 +234,10 @@ fn asked(subject: &ServerUnderTest, text: &str) -> Result<f64> {
     Ok(began.elapsed().as_secs_f64() * 1e3)
 }
 
-// ---- for people -------------------------------------------------------------------------------------------
+// ---- output -----------------------------------------------------------------------------------------------
 
 impl ScriptFindings {
-    /// What the calls took is the difference.
+    /// The time of the calls is the difference between the two queries.
     fn call_us(&self) -> f64 {
         (self.calling_ms - self.plain_ms) * 1e3 / ITEMS as f64
     }
@@ -280,11 +280,19 @@ fn goals(out: &mut String, findings: &ScriptFindings) {
         let _ = writeln!(out, "  {:<7} {what:<46} {found}", if holds { "holds" } else { "MISSED" });
     };
     let (cpu, call_us, batch) = (findings.empty_cpu, findings.call_us(), findings.batched / findings.single);
-    goal(cpu <= EMPTY_CPU_MAX, "empty procedure, CPU of a point read", format!("{cpu:.2}x (want ≤ {EMPTY_CPU_MAX}x)"));
+    goal(
+        cpu <= EMPTY_CPU_MAX,
+        "empty procedure, CPU against a point read",
+        format!("{cpu:.2}x (want ≤ {EMPTY_CPU_MAX}x)"),
+    );
     goal(
         call_us <= CALL_US_MAX,
         "user-defined function, per call",
         format!("{call_us:.2} µs (want ≤ {CALL_US_MAX} µs)"),
     );
-    goal(batch >= BATCH_RATE_MIN, "batch of 100, rate of creates", format!("{batch:.1}x (want ≥ {BATCH_RATE_MIN}x)"));
+    goal(
+        batch >= BATCH_RATE_MIN,
+        "batch of 100, rate against creates",
+        format!("{batch:.1}x (want ≥ {BATCH_RATE_MIN}x)"),
+    );
 }

@@ -1,7 +1,7 @@
-//! `pleiad`, started for a measurement and filled with what is to be read.
+//! The server under test: a `pleiad` process, started for a measurement and filled with items.
 //!
-//! Promise: a fresh directory, a port nobody else has, writes that are on disk before they are acknowledged; all is
-//! gone when it is dropped.
+//! Guarantees: it runs in a fresh directory on a free port and acknowledges writes after they are on disk. Dropping it
+//! removes the process and its data.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -21,10 +21,10 @@ pub struct ServerUnderTest {
     data: TempDir,
 }
 
-/// Enough for every load here, in one partition, also when budgets are enforced.
+/// Enough for every load here, in one partition, also when rate limiting is on.
 pub const RU_PER_S: u64 = 1_000_000;
 
-/// Which face of the program.
+/// The mode in which the program runs.
 #[derive(Clone, Copy, Debug)]
 pub enum ServerMode {
     Serve,
@@ -36,13 +36,13 @@ impl ServerUnderTest {
         ServerUnderTest::start_with(pleiad, face, &[])
     }
 
-    /// With settings that differ from everybody else's, as variables.
+    /// Starts it with additional settings, given as environment variables.
     pub fn start_with(pleiad: &Path, face: ServerMode, settings: &[(&str, &str)]) -> Result<ServerUnderTest> {
         let data = tempfile::tempdir().map_err(|e| format!("no directory for the data: {e}"))?;
         ServerUnderTest::on(data, pleiad, face, settings)
     }
 
-    /// Ends it and starts it again on the same data.
+    /// Stops the server and starts it again on the same data.
     pub fn restart(self, pleiad: &Path, face: ServerMode) -> Result<ServerUnderTest> {
         self.running.end()?;
         ServerUnderTest::on(self.data, pleiad, face, &[])
@@ -78,7 +78,7 @@ fn command(pleiad: &Path, face: ServerMode, data: &Path) -> Command {
     command
 }
 
-/// The database and the container, over the wire: it is the same for every server that speaks the protocol.
+/// Creates the database and the container over HTTP, which works for every server that implements the protocol.
 pub fn declare(to: SocketAddr, signer: &RequestSigner) -> Result {
     let database = format!(r#"{{"id":"{DATABASE}"}}"#);
     load::once(to, &signer.once("POST", "dbs", "dbs", "", "", &database))?;
@@ -89,13 +89,13 @@ pub fn declare(to: SocketAddr, signer: &RequestSigner) -> Result {
     Ok(())
 }
 
-/// Items `0..count`.
+/// Creates the items `0..count`.
 pub fn fill(to: SocketAddr, signer: &RequestSigner, count: u64) -> Result {
     load::run(to, Arc::new(CreateRequests::sign(signer, 0)), 64, Until::Answered(count))?;
     Ok(())
 }
 
-/// The bytes with which the server answers the read of item 0.
+/// The bytes of the server's response to a read of item 0.
 pub fn sample_answer(to: SocketAddr, signer: &RequestSigner) -> Result<Vec<u8>> {
     let link = format!("dbs/{DATABASE}/colls/{CONTAINER}/docs/{}", item::id(0));
     let key = format!("x-ms-documentdb-partitionkey: [\"{}\"]\r\n", item::partition_key(0));

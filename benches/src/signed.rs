@@ -1,7 +1,7 @@
-//! Requests as bytes, signed and ready to be sent.
+//! Signed requests as bytes.
 //!
-//! Promise: the generator's share of a request is copying: reads are signed before the clock starts, and all creates
-//! of one container share a signature, because a feed signs its parent.
+//! Guarantees: sending a request costs the load generator a copy: reads are signed before the clock starts, and all
+//! creates of one container share a signature, because a POST to a feed signs the parent resource.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -15,20 +15,20 @@ use crate::item;
 pub const DATABASE: &str = "bench";
 pub const CONTAINER: &str = "items";
 
-/// The account's key before base64: 64 bytes. A server for real use refuses the emulators' well-known one.
+/// The account's key before base64: 64 bytes. `pleiad serve` rejects the emulators' well-known key.
 const KEY_BYTES: &[u8; 64] = b"pleiad-bench: a key that only ever guards made-up items; no use.";
 
 pub fn key() -> String {
     STANDARD.encode(KEY_BYTES)
 }
 
-/// Signs for one moment; servers take the date for a quarter of an hour.
+/// Signs requests with one fixed date, which servers accept for a quarter of an hour.
 pub struct RequestSigner {
     key: hmac::Key,
     date: String,
 }
 
-/// Writes the `n`-th request of a load behind what is in the buffer.
+/// Appends the `n`-th request of a load to the buffer.
 pub trait Requests: Send + Sync {
     fn write(&self, n: u64, out: &mut Vec<u8>);
 }
@@ -39,7 +39,7 @@ impl RequestSigner {
         RequestSigner { key: hmac::Key::new(hmac::HMAC_SHA256, KEY_BYTES), date }
     }
 
-    /// Everything of a request's head except its body's length and its end.
+    /// A request's head, without the length of the body and without the blank line at its end.
     pub fn head(&self, verb: &str, path: &str, resource: &str, link: &str) -> String {
         let text = format!("{}\n{resource}\n{link}\n{}\n\n", verb.to_lowercase(), self.date.to_lowercase());
         let signature = STANDARD.encode(hmac::sign(&self.key, text.as_bytes()));
@@ -51,14 +51,14 @@ impl RequestSigner {
         )
     }
 
-    /// A request that is sent once: `headers` are whole lines.
+    /// A complete request with a body; `headers` are complete lines.
     pub fn once(&self, verb: &str, path: &str, resource: &str, link: &str, headers: &str, body: &str) -> Vec<u8> {
         let head = self.head(verb, path, resource, link);
         format!("{head}{headers}content-length: {}\r\n\r\n{body}", body.len()).into_bytes()
     }
 }
 
-/// Point reads of items `0..count`, in no order.
+/// Point reads of the items `0..count`, in pseudo-random order.
 pub struct Reads {
     requests: Vec<Vec<u8>>,
 }

@@ -1,6 +1,6 @@
-//! From nothing to the first answer, and what a server that nobody asks costs.
+//! Start-up time, and the memory and CPU use of an idle server.
 //!
-//! Promise: each start has a directory of its own that was empty before, and ends with a signed request answered.
+//! Guarantees: each start uses its own, empty directory and is measured until a signed request is answered.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ const WATCH: Duration = Duration::from_secs(5);
 pub struct IdleCost {
     pub start_ms: f64,
     pub resident_mb: f64,
-    /// Share of one core.
+    /// Percentage of one core.
     pub idle_cpu_percent: f64,
 }
 

@@ -1,10 +1,10 @@
-//! How fast the nearest vectors are found, and how many of them: by the graph of a diskANN index against looking at every vector.
+//! The vector benchmark: the ANN graph of a diskANN index against exact k-NN, in speed and recall.
 //!
-//! Promise: both are asked of one server, for the same vectors, in turns; what looking at every vector gives is the truth that
-//! the graph's answer is held against. After the load, after a restart and after a split it is the same question.
+//! Guarantees: both searches run on one server, for the same query vectors, in turns; exact k-NN is the truth that
+//! recall is measured against. The same queries run after the load, after a restart and after a split.
 //!
-//! The vectors are made up: `CLUSTERS` centres whose elements are normally distributed, and around each of them points with 0.6 of that
-//! spread. The seed is fixed. Questions are points of the same kind that are not stored.
+//! The vectors are synthetic: `CLUSTERS` centres with normally distributed elements, and points around each of them
+//! with 0.6 of that spread. The seed is fixed. The query vectors are points of the same kind that are not stored.
 
 use std::fmt::Write;
 use std::fs;
@@ -26,16 +26,16 @@ const NEAREST: usize = 10;
 const QUESTIONS: usize = 100;
 const CONNECTIONS: usize = 16;
 const SEED: u64 = 20_261_116;
-/// How long a graph may take before we give up.
+/// How long building the graph may take.
 const BUILT_WITHIN: Duration = Duration::from_secs(1_800);
 
 const RECALL_MIN: f64 = 0.95;
 const SPEED_MIN: f64 = 10.0;
 
-/// What one moment showed.
+/// The results of one phase.
 struct BenchPhase {
     when: &'static str,
-    /// Until searches went by the graph.
+    /// Seconds until searches used the graph.
     ready_s: f64,
     recall: f64,
     every_ms: f64,
@@ -102,7 +102,7 @@ fn declare(subject: &ServerUnderTest) -> Result {
 
 // ---- vectors ----------------------------------------------------------------------------------------------
 
-/// The same seed, the same points.
+/// A pseudo-random source of points; the same seed gives the same points.
 struct Points {
     state: u64,
     centres: Arc<Vec<Vec<f32>>>,
@@ -116,7 +116,7 @@ impl Points {
         points.at(seed)
     }
 
-    /// The same centres, from another place on.
+    /// The same centres with another seed for the points.
     fn at(&self, seed: u64) -> Points {
         let mixed = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (seed >> 7);
         Points { state: mixed | 1, centres: self.centres.clone() }
@@ -129,7 +129,7 @@ impl Points {
         (self.state >> 40) as f32 / (1u64 << 24) as f32
     }
 
-    /// Near enough: a sum of six, of mean 0 and spread 1.
+    /// Approximately normal: a sum of six uniform numbers, scaled to mean 0 and standard deviation 1.
     fn normal(&mut self) -> f32 {
         ((0..6).map(|_| self.uniform()).sum::<f32>() - 3.0) * std::f32::consts::SQRT_2
     }
@@ -171,7 +171,7 @@ impl Requests for Loads {
     }
 }
 
-// ---- questions --------------------------------------------------------------------------------------------
+// ---- searches ---------------------------------------------------------------------------------------------
 
 #[derive(Clone, Copy)]
 enum VectorSearchWay {
@@ -197,7 +197,7 @@ fn ids(answer: &[u8]) -> Result<Vec<String>> {
     Ok(rows.iter().filter_map(|row| row.as_str().map(str::to_owned)).collect())
 }
 
-/// All of them, one after the other.
+/// The search requests, one after the other.
 struct SearchRequests(Vec<Vec<u8>>);
 
 impl Requests for SearchRequests {
@@ -225,7 +225,7 @@ fn moment(subject: &ServerUnderTest, when: &'static str, questions: &[Vec<f32>])
     Ok(BenchPhase { when, ready_s, recall, every_ms, graph_ms, graph_p99_ms: graph.percentile_us(99) / 1e3 })
 }
 
-/// Waits until no partition looks at every vector.
+/// Waits until all partitions use the graph.
 fn ready(subject: &ServerUnderTest, vector: &[f32]) -> Result<f64> {
     let began = Instant::now();
     while began.elapsed() < BUILT_WITHIN {
@@ -237,10 +237,10 @@ fn ready(subject: &ServerUnderTest, vector: &[f32]) -> Result<f64> {
         }
         std::thread::sleep(Duration::from_millis(200));
     }
-    Err("the graph was not ready in half an hour".to_owned())
+    Err("the graph was not ready within half an hour".to_owned())
 }
 
-// ---- for people -------------------------------------------------------------------------------------------
+// ---- output -----------------------------------------------------------------------------------------------
 
 fn json(items: u64, load_s: f64, moments: &[BenchPhase]) -> Value {
     let moment = |moment: &BenchPhase| {
@@ -270,7 +270,7 @@ fn table(items: u64, load_s: f64, moments: &[BenchPhase]) -> String {
     let mut goal = |holds: bool, what: &str, found: String| {
         let _ = writeln!(out, "  {:<7} {what:<34} {found}", if holds { "holds" } else { "MISSED" });
     };
-    goal(recall >= RECALL_MIN, "recall of the ten nearest, least", format!("{recall:.3} (want ≥ {RECALL_MIN})"));
-    goal(faster >= SPEED_MIN, "speed of every vector, least", format!("{faster:.0}x (want ≥ {SPEED_MIN}x)"));
+    goal(recall >= RECALL_MIN, "recall of the ten nearest, lowest", format!("{recall:.3} (want ≥ {RECALL_MIN})"));
+    goal(faster >= SPEED_MIN, "speedup over exact k-NN, lowest", format!("{faster:.0}x (want ≥ {SPEED_MIN}x)"));
     out
 }

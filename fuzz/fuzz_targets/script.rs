@@ -24,17 +24,17 @@ fuzz_target!(|input: (&str, Vec<&str>)| {
         let collection = Collection { self_link: "dbs/a/colls/b/".into(), ..Collection::default() };
         ScriptCall { entry: EntryPoint::Procedure { arguments }, collection, is_logging: true }
     };
-    let given = arguments.iter().map(|&text| text.to_owned()).collect();
-    POOL.run(&program, call(given), |asked| {
-        let refuse =
-            |id| OperationReply { id, result: OperationResult::Failed(Error::not_found("nothing is here")) };
-        asked.into_iter().map(|operation| refuse(operation.id)).collect()
+    let texts = arguments.iter().map(|&text| text.to_owned()).collect();
+    POOL.run(&program, call(texts), |operations| {
+        let reject =
+            |id| OperationReply { id, result: OperationResult::Failed(Error::not_found("no such document")) };
+        operations.into_iter().map(|operation| reject(operation.id)).collect()
     });
     if let Ok(function) = FUNCTIONS.declare(&program) {
         let values: Vec<_> = arguments.iter().filter_map(|text| json::parse(text.as_bytes()).ok()).collect();
         let _ = function.call(values.iter());
     }
-    let sound = Program::new("sound", "function (x) { __.response.setBody([x, typeof leaked, [].concat(1)]) }");
-    let outcome = POOL.run(&sound, call(vec!["7".to_owned()]), |_| Vec::new());
+    let probe = Program::new("probe", "function (x) { __.response.setBody([x, typeof leaked, [].concat(1)]) }");
+    let outcome = POOL.run(&probe, call(vec!["7".to_owned()]), |_| Vec::new());
     assert_eq!(outcome.response_body.as_deref(), Some(r#"[7,"undefined",[1]]"#), "{:?}", outcome.error);
 });

@@ -1,27 +1,27 @@
-/* Remembers what of a directory tree has reached the disk.
+/* Records what part of a directory tree has reached the disk.
  *
- * A killed process leaves its writes in the page cache, so a kill alone never loses anything. This library, preloaded
- * into the server, keeps a journal of what was synced; after the kill the test rebuilds the tree from it, as a power
- * cut would have left it: each file as long as it was at its last sync, each directory with the names it had at its own.
+ * A killed process leaves its writes in the page cache, so a kill alone never loses data. This library, preloaded into
+ * the server, writes a journal of what was synced. After the kill the test rebuilds the tree from it, as a power loss
+ * would have left it: each file as long as it was at its last sync, each directory with the names it had at its own.
  *
- *   UNSYNCED_ROOT      the tree to watch, an absolute path without links in it
+ *   UNSYNCED_ROOT      the tree to record, an absolute path without links in it
  *   UNSYNCED_JOURNAL   the journal, outside the tree; lines are appended
  *   UNSYNCED_GRAVE     a directory outside the tree, on the same file system
  *
- *   S 4711 8192        the file with inode 4711 is safe up to 8,192 bytes
- *   T 4711 0           it was cut to 0 bytes; what was safe beyond is not any more
- *   D /tmp/t/data      the names in this directory are safe: one line each, then a full stop
+ *   S 4711 8192        the file with inode 4711 is durable up to 8,192 bytes
+ *   T 4711 0           it was truncated to 0 bytes; bytes beyond are no longer durable
+ *   D /tmp/t/data      the names in this directory are durable: one line each, then a full stop
  *   E 4711 f CURRENT
  *   E 4712 d store
  *   .
  *
- * A line is written when the sync has returned and before the caller learns of it: what the server acknowledges
- * afterwards is in the journal. Lengths and names are taken before the sync begins: what is added while it runs is not
- * counted. Writes need no hook, because only their effect on the length matters. A removed or replaced file keeps a
- * link in the grave: its removal may not have reached the disk, and its inode number must not be given to another.
+ * A line is written after the sync has returned and before the caller continues: everything that the server
+ * acknowledges afterwards is in the journal. Lengths and names are read before the sync begins: what is added while it
+ * runs is not counted. Writes need no hook, because only their effect on the length matters. A removed or replaced file
+ * keeps a link in the grave directory: its removal may not be durable, and its inode number must not be reused.
  *
- * Not seen: bytes written over bytes that were synced (the store only appends), and what stdio opens for itself (its
- * human-readable log, which counts as never synced). sync_file_range is no promise and not hooked.
+ * Not recorded: overwrites of synced bytes (the store only appends), and files that stdio opens itself (the store's
+ * human-readable log, which counts as never synced). sync_file_range guarantees nothing and is not hooked.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -42,15 +42,15 @@ static char grave[PATH_MAX];
 static int journal = -1;
 
 __attribute__((constructor)) static void start(void) {
-    const char *tree = getenv("UNSYNCED_ROOT"), *file = getenv("UNSYNCED_JOURNAL"), *dead = getenv("UNSYNCED_GRAVE");
-    if (!tree || !file || !dead) return;
+    const char *tree = getenv("UNSYNCED_ROOT"), *file = getenv("UNSYNCED_JOURNAL"), *grave_dir = getenv("UNSYNCED_GRAVE");
+    if (!tree || !file || !grave_dir) return;
     snprintf(root, sizeof root, "%s", tree);
-    snprintf(grave, sizeof grave, "%s", dead);
+    snprintf(grave, sizeof grave, "%s", grave_dir);
     journal = (int)syscall(SYS_openat, AT_FDCWD, file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (journal >= 0) root_length = strlen(root);
 }
 
-/* One call for one entry, so that entries of different threads do not mix. Without a journal there is no test. */
+/* One call per entry, so that entries of different threads do not mix. Without a journal the test is void: abort. */
 static void note(const char *text, size_t length) {
     if (write(journal, text, length) != (ssize_t)length) abort();
 }
@@ -65,7 +65,7 @@ static int is_watched(const char *path) {
     return root_length && strncmp(path, root, root_length) == 0 && (path[root_length] == '/' || !path[root_length]);
 }
 
-/* The path behind a descriptor; false when it is not ours to watch. */
+/* The path of a descriptor; false if it is outside the recorded tree. */
 static int watched_path(int fd, char *path) {
     char link[64];
     if (!root_length) return 0;
@@ -80,25 +80,25 @@ static int watched_path(int fd, char *path) {
 
 struct text {
     char *bytes;
-    size_t length, room;
+    size_t length, capacity;
 };
 
 static void append(struct text *text, const char *format, ...) {
     va_list args;
-    if (text->room - text->length < NAME_MAX + 64) {
-        text->room = text->room * 2 + PATH_MAX;
-        text->bytes = realloc(text->bytes, text->room);
+    if (text->capacity - text->length < NAME_MAX + 64) {
+        text->capacity = text->capacity * 2 + PATH_MAX;
+        text->bytes = realloc(text->bytes, text->capacity);
         if (!text->bytes) abort();
     }
     va_start(args, format);
-    text->length += (size_t)vsnprintf(text->bytes + text->length, text->room - text->length, format, args);
+    text->length += (size_t)vsnprintf(text->bytes + text->length, text->capacity - text->length, format, args);
     va_end(args);
 }
 
 static struct text names_in(const char *path) {
     struct text text = {0};
-    text.room = 2 * PATH_MAX;
-    text.bytes = malloc(text.room);
+    text.capacity = 2 * PATH_MAX;
+    text.bytes = malloc(text.capacity);
     DIR *directory = opendir(path);
     if (!text.bytes || !directory) abort();
     append(&text, "D %s\n", path);
@@ -111,9 +111,9 @@ static struct text names_in(const char *path) {
     return text;
 }
 
-static int sync_directory(int fd, const char *path, long how) {
+static int sync_directory(int fd, const char *path, long sync_call) {
     struct text names = names_in(path);
-    int result = (int)syscall(how, fd);
+    int result = (int)syscall(sync_call, fd);
     int error = errno;
     if (result == 0) note(names.bytes, names.length);
     free(names.bytes);
@@ -121,12 +121,12 @@ static int sync_directory(int fd, const char *path, long how) {
     return result;
 }
 
-static int sync_any(int fd, long how) {
+static int sync_any(int fd, long sync_call) {
     char path[PATH_MAX];
     struct stat file;
-    if (!watched_path(fd, path) || fstat(fd, &file) != 0) return (int)syscall(how, fd);
-    if (S_ISDIR(file.st_mode)) return sync_directory(fd, path, how);
-    int result = (int)syscall(how, fd);
+    if (!watched_path(fd, path) || fstat(fd, &file) != 0) return (int)syscall(sync_call, fd);
+    if (S_ISDIR(file.st_mode)) return sync_directory(fd, path, sync_call);
+    int result = (int)syscall(sync_call, fd);
     if (result == 0) note_length('S', &file, file.st_size);
     return result;
 }
@@ -134,9 +134,9 @@ static int sync_any(int fd, long how) {
 int fsync(int fd) { return sync_any(fd, SYS_fsync); }
 int fdatasync(int fd) { return sync_any(fd, SYS_fdatasync); }
 
-/* Cuts */
+/* Truncations */
 
-static void note_cut(int fd, off_t length) {
+static void note_truncation(int fd, off_t length) {
     char path[PATH_MAX];
     struct stat file;
     int error = errno;
@@ -146,7 +146,7 @@ static void note_cut(int fd, off_t length) {
 
 int ftruncate(int fd, off_t length) {
     int result = (int)syscall(SYS_ftruncate, fd, length);
-    if (result == 0) note_cut(fd, length);
+    if (result == 0) note_truncation(fd, length);
     return result;
 }
 
@@ -154,7 +154,7 @@ int ftruncate64(int fd, off64_t length) { return ftruncate(fd, length); }
 
 static int open_any(int at, const char *path, int flags, mode_t mode) {
     int fd = (int)syscall(SYS_openat, at, path, flags, mode);
-    if (fd >= 0 && (flags & O_TRUNC)) note_cut(fd, 0);
+    if (fd >= 0 && (flags & O_TRUNC)) note_truncation(fd, 0);
     return fd;
 }
 
@@ -176,9 +176,9 @@ int creat64(const char *path, mode_t mode) { return creat(path, mode); }
 
 /* Removals */
 
-/* Keeps what is about to lose its name. */
-static void bury(int at, const char *path) {
-    char full[2 * PATH_MAX], kept[PATH_MAX + 32];
+/* Keeps a link to a file that is about to lose its name. */
+static void keep_link(int at, const char *path) {
+    char full[2 * PATH_MAX], link_path[PATH_MAX + 32];
     struct stat file;
     int error = errno;
     if (!root_length || fstatat(at, path, &file, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(file.st_mode)) goto done;
@@ -189,19 +189,19 @@ static void bury(int at, const char *path) {
         if (at == AT_FDCWD ? !getcwd(directory, sizeof directory) : !watched_path(at, directory)) goto done;
         snprintf(full, sizeof full, "%s/%s", directory, path);
     }
-    snprintf(kept, sizeof kept, "%s/%llu", grave, (unsigned long long)file.st_ino);
-    if (is_watched(full) && linkat(at, path, AT_FDCWD, kept, 0) != 0 && errno != EEXIST) abort();
+    snprintf(link_path, sizeof link_path, "%s/%llu", grave, (unsigned long long)file.st_ino);
+    if (is_watched(full) && linkat(at, path, AT_FDCWD, link_path, 0) != 0 && errno != EEXIST) abort();
 done:
     errno = error;
 }
 
 static int unlink_any(int at, const char *path, int flags) {
-    if (!(flags & AT_REMOVEDIR)) bury(at, path);
+    if (!(flags & AT_REMOVEDIR)) keep_link(at, path);
     return (int)syscall(SYS_unlinkat, at, path, flags);
 }
 
 static int rename_any(int from_at, const char *from, int to_at, const char *to, unsigned flags) {
-    bury(to_at, to);
+    keep_link(to_at, to);
     return (int)syscall(SYS_renameat2, from_at, from, to_at, to, flags);
 }
 

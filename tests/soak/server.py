@@ -1,4 +1,4 @@
-"""The binary, on one data directory and one port, as often as it is started."""
+"""The server process: one data directory and one port over all its starts."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import tempfile
 
 # Small, so that partitions split all the time.
 FLAGS = ["--partition-max-bytes", "100KB", "--partition-max-ru", "1000", "--partition-initial-ru", "1000"]
-STOP_WITHIN_S = 20
+STOP_TIMEOUT_S = 20
 
 
 class Server:
@@ -17,14 +17,14 @@ class Server:
         self.directory = tempfile.TemporaryDirectory(prefix="pleiad-soak-")
 
     def start(self):
-        """Returns when it answers."""
-        line = [self.binary, "dev", "--quiet", "--log-level", "info", "--data", self.directory.name, *FLAGS]
-        line += ["--port", str(self.port)]
-        self.process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=self.log)
+        """Returns when the server accepts requests."""
+        command = [self.binary, "dev", "--quiet", "--log-level", "info", "--data", self.directory.name, *FLAGS]
+        command += ["--port", str(self.port)]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log)
         ready = self.process.stdout.readline()
         if not ready:
             raise RuntimeError(f"the server did not start; see {self.log.name}")
-        self.port = json.loads(ready)["port"]  # the next start takes the same one
+        self.port = json.loads(ready)["port"]  # the next start uses the same port
 
     @property
     def endpoint(self):
@@ -35,15 +35,15 @@ class Server:
         return self.process.poll() is None
 
     def kill(self):
-        """As a crash does it: no goodbye, nothing flushed."""
+        """Like a crash: no shutdown, nothing is flushed."""
         os.kill(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
     def stop(self):
         self.process.terminate()
-        self.process.wait(STOP_WITHIN_S)
+        self.process.wait(STOP_TIMEOUT_S)
 
     def inspect(self):
-        """Does what is on disk fit together? Nobody else may have it open."""
-        told = subprocess.run([self.binary, "inspect", "--data", self.directory.name], capture_output=True, text=True)
-        return [] if told.returncode == 0 else [f"inspect: {(told.stdout + told.stderr)[-2000:]}"]
+        """Checks the consistency of the data on disk. No process may have it open."""
+        result = subprocess.run([self.binary, "inspect", "--data", self.directory.name], capture_output=True, text=True)
+        return [] if result.returncode == 0 else [f"inspect: {(result.stdout + result.stderr)[-2000:]}"]

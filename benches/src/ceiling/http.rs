@@ -1,8 +1,8 @@
-//! The bare HTTP server: our listener and our signature check, and a constant answer.
+//! The bare HTTP server: Pleiad's listener and signature check with a constant answer.
 //!
-//! Promise: every header and body byte of the answer is what the real server sent for one item, so that the
-//! difference between the two servers is the database and nothing else. Runs as a process of its own, because
-//! processor time is counted by process.
+//! Invariant: headers and body of the answer are the bytes that the real server sent for one item, so that the
+//! difference between the two servers is the database and nothing else. It runs as a separate process, because CPU time
+//! is counted by process.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -27,15 +27,15 @@ use crate::signed;
 
 const HEADERS_MAX: usize = 64;
 
-/// Starts the process; what it answers with is in `answer`.
+/// Starts the process; the file `answer` contains its response.
 pub fn start(answer: &Path) -> Result<(ChildProcess, SocketAddr)> {
-    let me = std::env::current_exe().map_err(|e| format!("cannot find myself: {e}"))?;
+    let me = std::env::current_exe().map_err(|e| format!("cannot find this program: {e}"))?;
     let running = ChildProcess::start(Command::new(me).arg("http-ceiling").arg(answer), |_| true)?;
     let address = running.ready.parse().map_err(|e| format!("{}: {e}", running.ready))?;
     Ok((running, address))
 }
 
-/// The process itself; ends when it is killed.
+/// Runs the server in this process, until it is killed.
 pub fn serve(answer: &Path) -> Result {
     let bytes = fs::read(answer).map_err(|e| format!("cannot read {}: {e}", answer.display()))?;
     let service = Arc::new(Constant::new(&bytes)?);
@@ -62,14 +62,14 @@ impl Constant {
         let mut parsed = [httparse::EMPTY_HEADER; HEADERS_MAX];
         let mut head = httparse::Response::new(&mut parsed);
         let Ok(httparse::Status::Complete(head_bytes)) = head.parse(answer) else {
-            return Err("the answer to give is not an HTTP answer".to_owned());
+            return Err("the configured answer is not an HTTP response".to_owned());
         };
         let mut headers = HeaderMap::with_capacity(32);
         for header in head.headers.iter() {
             let name = HeaderName::from_bytes(header.name.as_bytes()).map_err(|e| e.to_string())?;
             headers.insert(name, HeaderValue::from_bytes(header.value).map_err(|e| e.to_string())?);
         }
-        // The HTTP library writes these two, there as here.
+        // The HTTP library writes these two, here as in the real server.
         headers.remove(CONTENT_LENGTH);
         headers.remove(DATE);
         let keys = SigningKeys::new(&signed::key(), None, None, None).map_err(|e| e.to_string())?;

@@ -1,7 +1,7 @@
-//! The bare store: the rows of a create, made in advance and committed durably in groups, without a request above.
+//! The bare store: the rows of creates, built in advance and committed durably in groups, without HTTP and partitions.
 //!
-//! Promise: the rows are those that the partition writes for the same items (its own code makes them), each
-//! transaction waits until it is on disk, and the faster of two ways to group them is the ceiling: our committer,
+//! Guarantees: the rows are those that the partition writes for the same items (its own code builds them); each
+//! transaction waits until it is on disk; the ceiling is the faster of two methods of group commit, Pleiad's committer
 //! and the storage engine's own grouping of threads that commit at the same time.
 
 use std::sync::{Arc, Barrier};
@@ -25,7 +25,7 @@ use crate::{Result, item};
 
 const SHARD: u64 = 1;
 
-/// Who turns waiting transactions into groups.
+/// What groups the waiting transactions into commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommitGrouping {
     Committer,
@@ -43,7 +43,7 @@ pub struct BareStore {
 impl BareStore {
     pub fn open() -> Result<BareStore> {
         let data = tempfile::tempdir().map_err(|e| format!("no directory for the data: {e}"))?;
-        // As `pleiad serve` opens it.
+        // The same options as `pleiad serve`.
         let options = RocksOptions { block_cache_bytes: 512 << 20, ..Default::default() };
         let store = RocksStore::open(data.path(), options).map_err(|e| e.to_string())?;
         let store = Arc::new(AnyStore::Embedded(store));
@@ -51,7 +51,7 @@ impl BareStore {
         Ok(BareStore { store, committer, maker: Maker::new()?, next: 0, _data: data })
     }
 
-    /// Makes `most` transactions, a fair share for each thread.
+    /// Builds `max_batches` transactions, an equal share for each thread.
     pub fn prepare(&mut self, threads: usize, grouping: CommitGrouping, most: usize) -> Result<StoreRound> {
         let shares = self.shares(threads, most / threads)?;
         let worker = StoreWorker { store: self.store.clone(), committer: self.committer.clone(), grouping };
@@ -75,7 +75,7 @@ pub struct StoreRound {
 }
 
 impl StoreRound {
-    /// Commits, each share on a thread of its own, until the time is over or a share is used up.
+    /// Commits each share on its own thread, until `limit` has elapsed or the share is used up.
     pub fn run(self, limit: Duration) -> Result<LoadOutcome> {
         let barrier = Arc::new(Barrier::new(self.shares.len()));
         let start = |share| {
@@ -144,7 +144,7 @@ impl StoreWorker {
     }
 }
 
-/// Makes what `Partition` makes of a create.
+/// Builds the rows that `Partition` writes for a create.
 struct Maker {
     schema: Schema,
 }

@@ -1,7 +1,7 @@
-//! An answer, reduced to what can be compared between systems that write it differently.
+//! An answer, reduced to what can be compared between systems that format it differently.
 //!
-//! Promise: two answers are alike if they have as many rows and their numbers have the same sum. Names and order of columns,
-//! spaces and the last digit of a floating-point sum are nobody's fault.
+//! Guarantees: two answers are alike if they have the same number of rows and their numbers have the same sum. Names
+//! and order of columns, white space and the last digit of a floating-point sum do not matter.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ pub struct QueryAnswer {
     pub sum: f64,
 }
 
-/// One question, asked once.
+/// The time and answer of one run of a query.
 #[derive(Clone, Copy, Debug)]
 pub struct Taken {
     pub ms: f64,
@@ -19,7 +19,7 @@ pub struct Taken {
 }
 
 impl QueryAnswer {
-    /// Of rows as JSON.
+    /// From rows of JSON.
     pub fn of_json<'a>(rows: impl IntoIterator<Item = &'a Value>) -> QueryAnswer {
         let mut answer = QueryAnswer::default();
         for row in rows {
@@ -29,7 +29,7 @@ impl QueryAnswer {
         answer
     }
 
-    /// Of rows as lines with tabs between the fields.
+    /// From lines with tabs between the fields.
     pub fn of_lines<'a>(rows: impl IntoIterator<Item = &'a str>) -> QueryAnswer {
         let mut answer = QueryAnswer::default();
         for row in rows {

@@ -1,9 +1,9 @@
-//! What is asked about: a catalogue of products, 1 KB each, with the shapes documents have (texts, numbers, a list of words,
-//! an object, a list of objects).
+//! The items of the query benchmark: a catalogue of products, 1 KB each, with the shapes that documents have (texts,
+//! numbers, a list of words, an object, a list of objects).
 //!
-//! Promise: item `n` is the same in every run and for every system. Its text holds no tab, backslash or line end, so
-//! that one file with a line per item is what every rival loads. Whatever changes here changes `fingerprint`, and with it
-//! the directory in which loaded data is kept.
+//! Invariant: item `n` is the same in every run and for every system. Its text contains no tab, backslash or line end,
+//! so that every system can load one file with a line per item. Every change of this file changes `fingerprint`, and
+//! with it the directory in which loaded data is cached.
 //!
 //! ```text
 //! {"id":"item-000000000007","pk":"seller-04711","category":"garden","title":"…","brand":"…","price":512.25,
@@ -19,7 +19,7 @@ use crate::item::scramble;
 
 pub const ITEM_BYTES: usize = 1024;
 const PARTITION_KEYS: u64 = 10_000;
-/// A code of five digits, the first at least 1: twenty items in a million share one.
+/// The number of zip codes, which have five digits and start at 10000: in a million items, twenty share one.
 const ZIPS: u64 = 50_000;
 const TAGS: u64 = 200;
 
@@ -40,10 +40,10 @@ const CODAS: [&str; 20] = [
     "ba", "cen", "dor", "fi", "gan", "hil", "jin", "ka", "lo", "min", "nor", "pel", "qua", "rin", "sta", "tan", "um",
     "ver", "wil", "zen",
 ];
-/// Steps through the words that meet none twice: they share no factor with `TAGS`.
+/// Step sizes that visit no word twice: they share no factor with `TAGS`.
 const STEPS: [u64; 8] = [1, 3, 7, 9, 11, 13, 17, 19];
 
-/// Prose to cut descriptions from, longer than what one block of a store holds.
+/// Text from which descriptions are cut, longer than a block of a store.
 static PROSE: LazyLock<String> = LazyLock::new(|| {
     (0..32_768).fold(String::new(), |mut text, n| {
         let chance = scramble(n ^ 0x7E17);
@@ -62,7 +62,7 @@ pub fn partition_key(n: u64) -> String {
     format!("seller-{:05}", scramble(n) % PARTITION_KEYS)
 }
 
-/// The item's JSON text, appended: exactly `ITEM_BYTES` long.
+/// Appends the item's JSON text, exactly `ITEM_BYTES` long.
 pub fn write_body(n: u64, out: &mut String) {
     let start = out.len();
     let chance = |part: u64| scramble(n.wrapping_mul(64).wrapping_add(part) ^ 0xDA7A);
@@ -107,7 +107,7 @@ pub fn write_body(n: u64, out: &mut String) {
     pad(start, chance(20), out);
 }
 
-/// Three to six words, none twice.
+/// Three to six different words.
 fn write_tags(chance: u64, out: &mut String) {
     let (first, step) = (chance % TAGS, STEPS[(chance >> 16 & 7) as usize]);
     for tag in 0..3 + (chance >> 24) % 4 {
@@ -116,7 +116,7 @@ fn write_tags(chance: u64, out: &mut String) {
     }
 }
 
-/// Prose up to the size of an item, and its end.
+/// Fills the item up to its size with text, and closes it.
 fn pad(start: usize, chance: u64, out: &mut String) {
     let missing = (start + ITEM_BYTES).saturating_sub(out.len() + 2);
     let from = chance as usize % (PROSE.len() - ITEM_BYTES);
@@ -141,7 +141,7 @@ mod tests {
         let mut text = String::new();
         write_body(n, &mut text);
         assert_eq!(text.len(), ITEM_BYTES);
-        assert!(!text.contains(['\t', '\\', '\n']), "a line of the rivals' file: {text}");
+        assert!(!text.contains(['\t', '\\', '\n']), "cannot be one line of a file: {text}");
         serde_json::from_str(&text).unwrap()
     }
 

@@ -1,11 +1,11 @@
-//! Data that is loaded once and kept for the next run.
+//! Dataset cache: data that is loaded once and reused by later runs.
 //!
-//! Promise: what is found here was loaded to its end, by the same loader, from the same items; anything else is thrown away
-//! and loaded again. When the items change, what was kept of the old ones goes.
+//! Invariant: cached data was loaded completely, by the same loader, from the same items; anything else is deleted and
+//! loaded again. When the items change, the data of the old ones is deleted.
 //!
 //! ```text
 //! ~/.cache/pleiad/bench-query/5f3c…-1000000/pleiad/data      one directory per system
-//!                                           pleiad/loaded    what it was loaded with, written last
+//!                                           pleiad/loaded    hash of the recipe, written last
 //! ```
 
 use std::fs;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use super::data;
 use crate::Result;
 
-/// Where the systems' data for so many items is.
+/// The directory of the systems' data for one number of items.
 pub struct DatasetCache {
     pub dir: PathBuf,
     items: u64,
@@ -31,14 +31,14 @@ impl DatasetCache {
         Ok(DatasetCache { dir, items })
     }
 
-    /// The directory of one system; `load` fills it if it is not there, or not as `recipe` would make it.
+    /// The directory of one system; `load` fills it unless it was already loaded with the same `recipe`.
     pub fn keep(&self, system: &str, recipe: &str, load: impl FnOnce(&Path) -> Result) -> Result<PathBuf> {
         let (place, recipe) = (self.dir.join(system), hash(recipe));
         let (data, loaded) = (place.join("data"), place.join("loaded"));
         if fs::read_to_string(&loaded).is_ok_and(|with| with == recipe) {
             return Ok(data);
         }
-        eprintln!("loading {} items into {system}; they are kept in {}…", self.items, place.display());
+        eprintln!("loading {} items into {system}; the data is cached in {}…", self.items, place.display());
         remove(&place)?;
         fs::create_dir_all(&data).map_err(|e| format!("cannot create {}: {e}", data.display()))?;
         load(&data)?;
@@ -46,7 +46,7 @@ impl DatasetCache {
         Ok(data)
     }
 
-    /// All items, one per line, in a file that goes when it is dropped.
+    /// Writes all items, one per line, to a temporary file.
     pub fn lines(&self) -> Result<tempfile::NamedTempFile> {
         let file = tempfile::Builder::new().suffix(".ndjson").tempfile_in(&self.dir).map_err(|e| e.to_string())?;
         let mut out = BufWriter::new(&file);
@@ -97,7 +97,7 @@ mod tests {
         let mut keep = |recipe: &str, outcome: Result| {
             let kept = shelf.keep("one", recipe, |dir| {
                 loads += 1;
-                assert!(fs::read_dir(dir).unwrap().next().is_none(), "an empty directory");
+                assert!(fs::read_dir(dir).unwrap().next().is_none(), "the directory is empty");
                 fs::write(dir.join("x"), "").unwrap();
                 outcome
             });

@@ -1,4 +1,4 @@
-"""Asks DuckDB what arrives on standard input, a statement per line as a JSON string; see duckdb.rs."""
+"""Executes statements in DuckDB: one JSON string per line on standard input; see duckdb.rs."""
 
 import json
 import sys
@@ -10,11 +10,11 @@ connection = duckdb.connect(sys.argv[1])
 connection.execute("SET enable_progress_bar = false")
 for line in sys.stdin:
     statement = json.loads(line)
-    begun = time.perf_counter()
+    started = time.perf_counter()
     try:
         rows = connection.execute(statement).fetchall()
-        told = {"ms": (time.perf_counter() - begun) * 1e3, "rows": rows}
+        reply = {"ms": (time.perf_counter() - started) * 1e3, "rows": rows}
     except Exception as error:
-        told = {"error": str(error)}
-    print(json.dumps(told, default=str))
+        reply = {"error": str(error)}
+    print(json.dumps(reply, default=str))
     print(sys.argv[2], flush=True)

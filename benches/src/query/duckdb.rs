@@ -1,7 +1,7 @@
-//! DuckDB, asked about the same items: one column of type JSON, one thread.
+//! DuckDB with the same items: one column of type JSON, one thread.
 //!
-//! Promise: its data is in its own file and, after the first question, in memory. It runs inside a Python process that
-//! takes the times itself, from handing over the text to having the rows.
+//! Guarantees: its data is in its own file and, after the first query, in memory. It runs inside a Python process that
+//! measures the times itself, from passing the text to having the rows.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,7 +24,7 @@ pub struct Duckdb {
 }
 
 impl Duckdb {
-    /// `python` is one that can import `duckdb`.
+    /// `python` is an interpreter that can import `duckdb`.
     pub fn open(python: &Path, shelf: &DatasetCache) -> Result<Duckdb> {
         let version = Command::new(python).args(["-c", "import duckdb; print(duckdb.__version__)"]).output();
         let version = version.map_err(|e| format!("cannot start {}: {e}", python.display()))?;

@@ -1,7 +1,7 @@
-//! A conversation with a program that answers each question before it hears the next.
+//! A process that answers requests over pipes, one at a time.
 //!
-//! Promise: one process for all questions, so that what it keeps warm stays warm; gone when it is dropped. What it says
-//! when it fails is in the error.
+//! Guarantees: one process serves all requests, so that its caches stay warm; dropping it ends the process. If the
+//! process ends, its output becomes the error.
 
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -15,7 +15,7 @@ pub struct PipedProcess {
 }
 
 impl PipedProcess {
-    /// `command` is started with its two outputs joined.
+    /// Starts `command` with standard error redirected to standard output.
     pub fn start(command: &Command) -> Result<PipedProcess> {
         let mut joined = Command::new("sh");
         joined.args(["-c", r#"exec "$0" "$@" 2>&1"#]).arg(command.get_program()).args(command.get_args());
@@ -29,7 +29,7 @@ impl PipedProcess {
         Ok(PipedProcess { child, mouth, lines: BufReader::new(ear).lines() })
     }
 
-    /// Says `text`, and listens up to the line `end`, which is not part of the answer.
+    /// Writes `text` and reads lines up to the line `end`, which is not part of the answer.
     pub fn ask(&mut self, text: &str, end: &str) -> Result<Vec<String>> {
         let said = self.mouth.write_all(text.as_bytes()).and_then(|()| self.mouth.flush());
         let mut heard = Vec::new();
@@ -45,7 +45,7 @@ impl PipedProcess {
 
 impl Drop for PipedProcess {
     fn drop(&mut self) {
-        let _ = self.child.kill(); // it may be gone already, which is what we want
+        let _ = self.child.kill(); // it may have ended already, which is fine
         let _ = self.child.wait();
     }
 }

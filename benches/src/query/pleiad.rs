@@ -1,9 +1,9 @@
-//! `pleiad serve` on kept data, asked over HTTP as any client asks it.
+//! `pleiad serve` on cached data, queried over HTTP like by any client.
 //!
-//! Promise: the items were created through the protocol, in a container of one partition, which holds fifty times as much. A
-//! question is one signed POST per page on a keep-alive connection; its time runs from the first page's request, which is signed by then,
-//! until the last page is here. The server itself merges what needs merging, so that a page is the answer and not an SDK's raw
-//! material.
+//! Guarantees: the items were created through the protocol, in a container with one partition, which may hold fifty
+//! times as much. A query is one signed POST per page on a keep-alive connection; its time runs from sending the first
+//! request, which is signed before, until the last page has arrived. The server merges the partitions' results, so that
+//! a page is part of the final answer and not input for an SDK's merge.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -22,25 +22,25 @@ use crate::process::{self, ChildProcess};
 use crate::signed::{self, CONTAINER, DATABASE, RequestSigner, Requests};
 use crate::{Result, answer};
 
-/// Lets the server do the whole of a query without a partition key, merging included.
+/// Makes the server execute the whole of a query without a partition key, merging included.
 const WHOLE_QUERY: &str = "x-pleiad-cross-partition";
 
-/// As much as one physical partition is made to give here.
+/// The throughput that one physical partition gets here.
 const CONTAINER_RU_PER_S: &str = "1000000";
 
-/// What is scanned for is not indexed, and nobody seeks a description.
+/// The scanned property is not indexed, and no query filters by description.
 const INDEXING_POLICY: &str = r#"{"indexingMode":"consistent","automatic":true,"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/quantity/?"},{"path":"/description/?"}]}"#;
 
-/// Creates under one signature, which holds for a quarter of an hour.
+/// The number of creates under one signature, which is valid for a quarter of an hour.
 const CREATES_PER_SIGNATURE: u64 = 50_000;
 const CREATE_CONNECTIONS: usize = 64;
 
-/// Nobody else was asked in so short a time.
+/// A connection that was used this recently is still open: no other system ran in between.
 const IN_USE: Duration = Duration::from_millis(50);
 
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// How long a server may go on with what loading left to do.
+/// How long the background work after loading may take.
 const SETTLE_MAX: Duration = Duration::from_secs(300);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,12 +56,12 @@ pub struct Pleiad {
     used: Instant,
     cores: Cores,
     last_core: usize,
-    /// Where answers arrive.
+    /// Receive buffer.
     chunk: Vec<u8>,
 }
 
 impl Pleiad {
-    /// `format` tells versions of what is written to disk apart.
+    /// `format` identifies the version of the data format on disk.
     pub fn open(pleiad: &Path, format: &str, shelf: &DatasetCache, items: u64) -> Result<Pleiad> {
         let recipe = format!("{format}{INDEXING_POLICY}{CONTAINER_RU_PER_S}");
         let dir = shelf.keep("pleiad", &recipe, |dir| fill(pleiad, dir, items))?;
@@ -92,8 +92,8 @@ impl Pleiad {
         self.running.end()
     }
 
-    /// Where all its threads, and those they start, may run, and whoever asks: where the kernel would put that decides more than
-    /// the server does.
+    /// Sets the CPU affinity of the server's threads, and those they start, and of this client: otherwise the kernel's
+    /// placement of the client decides more than the server does.
     pub fn run_on(&mut self, cores: Cores) -> Result {
         if self.cores == cores {
             return Ok(());
@@ -103,7 +103,7 @@ impl Pleiad {
             Cores::All => format!("0-{}", self.last_core),
         };
         place(&["-a", "-c", "-p", &list, &self.pid().to_string()])?;
-        place(&["-c", "-p", &list, &std::process::id().to_string()])?; // the main thread, which asks
+        place(&["-c", "-p", &list, &std::process::id().to_string()])?; // the main thread, which is the client
         self.cores = cores;
         Ok(())
     }
@@ -117,7 +117,7 @@ impl Pleiad {
         heard.into_iter().map(|(ms, pages)| Ok(Taken { ms, answer: answer_of(&pages)? })).collect()
     }
 
-    /// All pages of an answer, and how long they took.
+    /// Fetches all pages of an answer; returns the time and the pages.
     fn pages(&mut self, signer: &RequestSigner, sql: &str, first: &[u8]) -> Result<(f64, Vec<Vec<u8>>)> {
         let begun = Instant::now();
         let mut pages = vec![self.page(first)?];
@@ -127,7 +127,7 @@ impl Pleiad {
         Ok((begun.elapsed().as_secs_f64() * 1e3, pages))
     }
 
-    /// A connection that is open and in use: while others were asked, the server may have hung up on an idle one.
+    /// Ensures an open connection: the server may have closed an idle one while other systems were measured.
     fn greet(&mut self, signer: &RequestSigner) -> Result {
         if self.used.elapsed() < IN_USE {
             return Ok(());
@@ -141,7 +141,7 @@ impl Pleiad {
         let mut received = Vec::new();
         loop {
             match self.stream.read(&mut self.chunk).map_err(|e| format!("cannot receive: {e}"))? {
-                0 => return Err("the server hung up".to_owned()),
+                0 => return Err("the server closed the connection".to_owned()),
                 got => received.extend_from_slice(&self.chunk[..got]),
             }
             if answer::whole(&received).map_err(|_| refusal(&received))?.is_some() {
@@ -177,7 +177,7 @@ fn query(signer: &RequestSigner, sql: &str, continuation: Option<&str>) -> Vec<u
     signer.once("POST", &format!("{link}/docs"), "docs", &link, &headers, &body)
 }
 
-/// The first line of an answer that is no success, and what it says.
+/// The status line and the message of an error response, in one line.
 fn refusal(answer: &[u8]) -> String {
     let text = String::from_utf8_lossy(answer);
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
@@ -199,7 +199,7 @@ fn answer_of(pages: &[Vec<u8>]) -> Result<QueryAnswer> {
     Ok(QueryAnswer::of_json(&rows))
 }
 
-/// What is in the `Documents` of a page.
+/// The `Documents` of a page.
 fn rows(page: &[u8]) -> Result<Vec<Value>> {
     let at = page.windows(4).position(|four| four == b"\r\n\r\n").ok_or("an answer without a body")?;
     let mut body: Value = serde_json::from_slice(&page[at + 4..]).map_err(|e| format!("the page is not JSON: {e}"))?;
@@ -236,7 +236,7 @@ fn declare(to: SocketAddr) -> Result {
     load::once(to, &signer.once("POST", &path, "colls", &link, &throughput, &container)).map(drop)
 }
 
-/// Waits until nothing is flushed or compacted any more.
+/// Waits until flushing and compaction have finished.
 pub fn settle(pid: u32) -> Result {
     let begun = Instant::now();
     while begun.elapsed() < SETTLE_MAX {
@@ -246,7 +246,7 @@ pub fn settle(pid: u32) -> Result {
             return Ok(());
         }
     }
-    Err("the server is still busy with what loading left".to_owned())
+    Err("the server is still busy after loading".to_owned())
 }
 
 /// Creates of the items from `first` on.

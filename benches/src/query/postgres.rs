@@ -1,7 +1,7 @@
-//! PostgreSQL, asked about the same items: a `jsonb` column with the indexes a user of it would add.
+//! PostgreSQL with the same items: a `jsonb` column with the indexes that its users would add.
 //!
-//! Promise: its data is in its own buffers, it answers on one core, without parallel workers and
-//! without its compiler, and from one session. The times are psql's own (`\timing`): from sending the text to having the rows.
+//! Guarantees: its data is in its own buffers; it runs on one core, without parallel workers and without JIT, and
+//! answers from one session. The times are psql's own (`\timing`): from sending the text to having the rows.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,11 +15,11 @@ use crate::process::ChildProcess;
 use crate::rival::postgres::{LoadUser, finish, free_port};
 
 const END: &str = "-- end of the answer";
-/// How psql tells a time.
+/// The prefix of psql's line with the time.
 const TIME: &str = "Time: ";
 
-/// Made after the rows are there. The GIN index answers containment, at any depth and in arrays; ranges and orders need
-/// an index of their own, for each path. Without statistics PostgreSQL expects as many categories as items, and sorts.
+/// Created after the rows are loaded. The GIN index serves containment, at any depth and in arrays; ranges and orders
+/// need a separate index for each path. Without statistics PostgreSQL expects as many categories as items, and sorts.
 const INDEXES: &str = "
 CREATE INDEX items_doc ON items USING gin (doc jsonb_path_ops);
 CREATE INDEX items_price ON items (((doc->>'price')::float8));
@@ -27,9 +27,9 @@ CREATE STATISTICS items_category ON (doc->>'category') FROM items;
 VACUUM (ANALYZE, FREEZE) items;
 CHECKPOINT;";
 
-/// Durability costs a query nothing, so loading is done without it.
+/// Durability does not affect the time of a query, so loading runs without it.
 const SETTINGS: [&str; 13] = [
-    "shared_buffers=6GB", // a scan of a table larger than a quarter of them would go past them
+    "shared_buffers=6GB", // a scan of a table larger than a quarter of them bypasses them
     "listen_addresses=127.0.0.1",
     "max_parallel_workers_per_gather=0",
     "jit=off",
@@ -79,15 +79,15 @@ impl PostgresSubject {
     }
 }
 
-/// Rows, and at their end how long they took.
+/// The rows of one answer, followed by the line with its time.
 fn taken(lines: &[String]) -> Result<Taken> {
-    let (time, rows) = lines.split_last().ok_or("psql said nothing")?;
+    let (time, rows) = lines.split_last().ok_or("no output from psql")?;
     let ms = time.strip_prefix(TIME).and_then(|rest| rest.split(' ').next()?.parse().ok());
     let ms = ms.ok_or_else(|| format!("no time from psql: {time}"))?;
     Ok(Taken { ms, answer: QueryAnswer::of_lines(rows.iter().map(String::as_str)) })
 }
 
-/// Where the user that runs the server gets to: root's home is closed to others.
+/// A directory that the user that runs the server can access: other users have no access to root's home.
 fn reachable(root: &Path) -> Result<PathBuf> {
     Ok(if LoadUser::find()?.is_somebody_else() {
         PathBuf::from("/var/tmp/pleiad/bench-query")
@@ -98,7 +98,7 @@ fn reachable(root: &Path) -> Result<PathBuf> {
 
 fn version(programs: &Path) -> Result<String> {
     let told = Command::new(programs.join("postgres")).arg("--version").output();
-    let told = told.map_err(|e| format!("cannot ask PostgreSQL for its version: {e}"))?;
+    let told = told.map_err(|e| format!("cannot get PostgreSQL's version: {e}"))?;
     let told = String::from_utf8_lossy(&told.stdout).into_owned();
     Ok(told.split_ascii_whitespace().nth(2).unwrap_or_default().to_owned())
 }
@@ -121,7 +121,7 @@ impl PostgresProcess {
     fn start(programs: &Path, cluster: &Path) -> Result<PostgresProcess> {
         let (user, port) = (LoadUser::find()?, free_port()?);
         let mut postgres = pinned(Path::new("sh"));
-        // It says that it is ready on standard error.
+        // PostgreSQL reports readiness on standard error.
         postgres.args(["-c", r#"exec "$0" "$@" 2>&1"#]).arg(programs.join("postgres"));
         postgres.arg("-D").arg(cluster).args(["-p", &port.to_string(), "-c", "unix_socket_directories="]);
         postgres.args(SETTINGS.iter().flat_map(|setting| ["-c", setting]));
@@ -147,7 +147,7 @@ impl PostgresProcess {
     }
 }
 
-/// Its data is kept, so it may not just be killed.
+/// The data is cached, so the server must shut down cleanly.
 impl Drop for PostgresProcess {
     fn drop(&mut self) {
         let mut stop = Command::new(self.programs.join("pg_ctl"));

@@ -1,18 +1,18 @@
-//! What is asked, in three dialects, and what we want of each answer.
+//! The queries, in three dialects, and the kind that decides each query's goal.
 //!
-//! Promise: the three texts of a question ask the same of the same items; their answers are compared. A rival's text is
-//! the quickest of those that one of its users would think of; what was tried and lost stands beside it.
+//! Guarantees: the three texts of a question select the same from the same items; their answers are compared. Another
+//! system's text is the fastest of those that its users would think of; slower attempts are noted next to it.
 
-/// What a question goes through, which decides what we want of it.
+/// How a question is executed, which decides its goal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuestionKind {
-    /// Every item is looked at.
+    /// Reads every item.
     Scan,
-    /// Every item is looked at, and every element of one of its arrays.
+    /// Reads every item, and every element of one of its arrays.
     Join,
     /// An index finds the items.
     Index,
-    /// Every item is looked at and goes into a group.
+    /// Reads every item and groups it.
     Group,
 }
 
@@ -70,7 +70,7 @@ pub const QUESTIONS: [BenchQuestion; 8] = [
         name: "the same, against the GIN index alone",
         kind: QuestionKind::Index,
         ours: "SELECT TOP 20 c.id, c.price FROM c WHERE c.price > 500 ORDER BY c.price",
-        // The B-tree is on the other form of this cast.
+        // The B-tree index is on the other form of this cast.
         postgres: "SELECT doc->>'id', doc->'price' FROM items WHERE (doc->'price')::float8 > 500 \
                    ORDER BY (doc->'price')::float8 LIMIT 20",
         duckdb: "SELECT doc->>'$.id', (doc->>'$.price')::DOUBLE AS price FROM items WHERE price > 500 \

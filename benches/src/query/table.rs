@@ -1,7 +1,7 @@
-//! Figures become a table, goals and JSON.
+//! The results of the query benchmark as a table, goals and JSON.
 //!
-//! Promise: a figure is the best of its rounds, with the median beside it. Goals are judged on one core; one that could
-//! not be measured is missed, and says why.
+//! Guarantees: a figure is the best of its rounds, with the median in parentheses. Goals are judged on one core; a goal
+//! that could not be measured is missed, and the reason is shown.
 
 use std::fmt::Write;
 
@@ -13,27 +13,27 @@ use super::{BenchSystem, IN_A_ROW, QUICK_MS, ROUNDS, ROUNDS_IF_QUICK, VERY_QUICK
 use crate::Result;
 use crate::measure::median;
 
-/// Items a second through a filter, on one core.
+/// Items per second through a filter, on one core.
 const SCAN_PER_S_MIN: f64 = 1_000_000.0;
-/// How much longer than PostgreSQL a scan or a join, and than DuckDB a grouping, may take.
+/// How much longer than PostgreSQL a scan or a join may take, and than DuckDB a grouping.
 const SLOWER_MAX: f64 = 1.5;
-/// The same for what an index serves.
+/// The same for queries that an index serves.
 const INDEX_SLOWER_MAX: f64 = 1.0;
 
 pub struct QueryFindings {
     pub items: u64,
-    /// PostgreSQL's and DuckDB's.
+    /// PostgreSQL's and DuckDB's versions.
     pub versions: (String, String),
     pub rows: Vec<ResultRow>,
 }
 
 pub struct ResultRow {
     pub question: &'static BenchQuestion,
-    /// In the order of `Asked`.
+    /// In the order of `BenchSystem`.
     pub cells: [ResultCell; 4],
 }
 
-/// One question to one system: its times, or why there are none.
+/// One question on one system: its times, or why there are none.
 pub struct ResultCell {
     warm: Result<Taken>,
     times_ms: Vec<f64>,
@@ -60,7 +60,7 @@ impl ResultCell {
         }
     }
 
-    /// How often it shall be asked in this round.
+    /// How often the question runs in this round.
     pub fn wants(&self, round: usize) -> usize {
         let Ok(warm) = &self.warm else { return 0 };
         match self.best_ms().map_or(warm.ms, |best| best.min(warm.ms)) {
@@ -99,7 +99,7 @@ impl ResultCell {
     }
 }
 
-/// Three digits at least, and none that mean nothing.
+/// At least three significant digits.
 fn ms(value: f64) -> String {
     match value {
         ..1.0 => format!("{value:.3}"),
@@ -114,7 +114,7 @@ impl ResultRow {
         &self.cells[asked as usize]
     }
 
-    /// How much longer ours took on one core than theirs.
+    /// The ratio of Pleiad's time on one core to the time of `reference`.
     fn slower(&self, theirs: BenchSystem) -> Option<f64> {
         Some(self.cell(BenchSystem::PleiadOnOne).best_ms()? / self.cell(theirs).best_ms()?)
     }
@@ -187,7 +187,7 @@ fn line(name: &str, [one, all, postgres, duckdb, to_postgres, to_duckdb]: [&str;
     format!("{name:<34} {one:>13} {all:>13} {postgres:>13} {duckdb:>13} {to_postgres:>11} {to_duckdb:>10}\n")
 }
 
-/// What could not be measured, and what was said instead.
+/// The questions that could not be measured, with the error.
 fn failures(findings: &QueryFindings) -> String {
     let mut out = String::new();
     for row in &findings.rows {
@@ -210,7 +210,7 @@ fn goal_lines(goals: &[QueryGoal]) -> String {
     out
 }
 
-/// 1000000 is 1,000,000.
+/// 1000000 becomes 1,000,000.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
@@ -265,7 +265,7 @@ mod tests {
         };
         let judged = |findings: QueryFindings| goals(&findings).iter().map(|goal| goal.holds).collect::<Vec<_>>();
         let found = row([cell(&[900.0]), cell(&[1.0]), cell(&[500.0]), cell(&[500.0])]);
-        assert_eq!(judged(found), [true, false], "fast enough, but not beside PostgreSQL");
+        assert_eq!(judged(found), [true, false], "fast enough, but not compared with PostgreSQL");
         let refused = ResultCell::new(Err("refused".to_owned()));
         let found = row([refused, cell(&[1.0]), cell(&[500.0]), cell(&[500.0])]);
         assert!(text(&found).contains("PleiadOnOne: refused"));

@@ -1,4 +1,4 @@
-//! `@vercel/cosmosdb-server`: an emulator in JavaScript. Keeps everything in memory and checks no signature.
+//! `@vercel/cosmosdb-server`: an emulator in JavaScript. It stores everything in memory and checks no signature.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -7,11 +7,11 @@ use std::process::{Command, Stdio};
 use crate::Result;
 use crate::process::ChildProcess;
 
-/// Its own command line closes the connection after every answer; this asks it not to.
+/// Its own command line closes the connection after every response; this program enables keep-alive.
 const PROGRAM: &str = "const {createHttpServer} = require('@vercel/cosmosdb-server');
 const server = createHttpServer({keepAlive: true}).listen(0, '127.0.0.1', () => console.log(server.address().port));";
 
-/// `modules` is the directory that holds its `node_modules`.
+/// `modules` is the directory that contains its `node_modules`.
 pub fn start(modules: &Path) -> Result<(ChildProcess, SocketAddr)> {
     let mut node = Command::new("node");
     node.args(["-e", PROGRAM])

@@ -1,8 +1,8 @@
-//! PostgreSQL: one table of `jsonb` with its id as primary key and a GIN index over the body.
+//! PostgreSQL: one table of `jsonb` with the ID as primary key and a GIN index over the body.
 //!
-//! Promise: a cluster of our own in a directory that goes afterwards, run by a user that is not root (PostgreSQL
-//! refuses to be). Loads come from `pgbench` with prepared statements over TCP; an insert is acknowledged when it is on disk
-//! (`synchronous_commit = on`, the default). Documents have the same members and size as everyone's.
+//! Guarantees: a separate cluster in a temporary directory, run by a user that is not root (PostgreSQL refuses to run
+//! as root). `pgbench` produces the load, with prepared statements over TCP; an insert is acknowledged when it is on
+//! disk (`synchronous_commit = on`, the default). Documents have the same members and size as for the other systems.
 
 use std::fs;
 use std::net::TcpListener;
@@ -28,12 +28,12 @@ pub struct PostgresServer {
     programs: PathBuf,
     scripts: TempDir,
     port: u16,
-    /// From the start of the server to its readiness, its directory being there already.
+    /// From the start of the server to its readiness; the cluster's directory exists before.
     pub start_ms: f64,
     _data: TempDir,
 }
 
-/// Who runs the server: ourselves, or somebody with fewer rights when we are root.
+/// The user that runs the server: the current one, or an unprivileged one if the current user is root.
 #[derive(Clone, Copy)]
 pub struct LoadUser(Option<(u32, u32)>);
 
@@ -62,7 +62,7 @@ impl PostgresServer {
         self.running.pid()
     }
 
-    /// Items `0..count`, and fresh statistics.
+    /// Loads the items `0..count` and updates the statistics.
     pub fn fill(&self, count: u64) -> Result {
         let file = self.scripts.path().join("items.tsv");
         let mut rows = String::new();
@@ -107,7 +107,7 @@ impl PostgresServer {
         Ok(LoadFigures::of(&outcome, used))
     }
 
-    /// The third word of each line of the logs is a transaction's time in microseconds.
+    /// The third field of each log line is a transaction's time in microseconds.
     fn latencies(&self) -> Result<Vec<Duration>> {
         let mut latencies = Vec::new();
         for entry in fs::read_dir(self.scripts.path()).map_err(|e| e.to_string())?.flatten() {
@@ -147,8 +147,8 @@ impl PostgresServer {
     }
 }
 
-/// What `item::write_body` makes, as one expression of SQL: a text that is parsed as a document is. To pgbench a colon
-/// before a letter or digit begins a variable, hence the space and the short time of day.
+/// Inserts what `item::write_body` builds, as one SQL expression: a text that is parsed like a document. In pgbench a
+/// colon before a letter or digit starts a variable, hence the space and the time of day without colons.
 fn insert_script() -> String {
     let mut sample = String::new();
     item::write_body(0, &mut sample);
@@ -166,7 +166,7 @@ INSERT INTO items SELECT id, ('{{"id":"' || id || '","pk":"key-' || lpad(:a::tex
 
 fn server(programs: &Path, cluster: &Path, port: u16) -> Command {
     let mut command = Command::new("sh");
-    // It says that it is ready on standard error.
+    // PostgreSQL reports readiness on standard error.
     let line = r#"exec "$0" -D "$1" -p "$2" -k "$1" -c listen_addresses=127.0.0.1 -c synchronous_commit=on 2>&1"#;
     command.args(["-c", line]).arg(programs.join("postgres")).arg(cluster).arg(port.to_string());
     command
@@ -184,7 +184,7 @@ impl LoadUser {
         let other = ["postgres", "nobody"].iter().find_map(|name| Some((ask(&["-u", name])?, ask(&["-g", name])?)));
         other
             .map(|ids| LoadUser(Some(ids)))
-            .ok_or_else(|| "PostgreSQL does not run as root, and there is nobody else".to_owned())
+            .ok_or_else(|| "PostgreSQL does not run as root, and no other user was found".to_owned())
     }
 
     pub fn is_somebody_else(self) -> bool {
@@ -214,7 +214,7 @@ pub fn finish(command: &mut Command) -> Result {
 }
 
 fn directory() -> Result<TempDir> {
-    tempfile::tempdir().map_err(|e| format!("no directory to work in: {e}"))
+    tempfile::tempdir().map_err(|e| format!("cannot create a temporary directory: {e}"))
 }
 
 pub fn free_port() -> Result<u16> {

@@ -6,7 +6,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 )
 
-// S114: all of them or none.
+// S114: all operations or none.
 func TestS114ATransactionalBatch(t *testing.T) {
 	overBoth(t, func(w *world) {
 		container, key := w.make(nil, "/pk"), text("a")
@@ -29,7 +29,7 @@ func TestS114ATransactionalBatch(t *testing.T) {
 
 		batch = container.NewTransactionalBatch(key)
 		batch.DeleteItem("old", nil)
-		batch.ReadItem("nobody", nil)
+		batch.ReadItem("missing", nil)
 		failed := must(container.ExecuteTransactionalBatch(ctx, batch, nil))(w)
 		equal(w, failed.Success, false)
 		equal(w, failed.OperationResults[0].StatusCode, 424)
@@ -41,16 +41,16 @@ func TestS114ATransactionalBatch(t *testing.T) {
 func TestPatch(t *testing.T) {
 	overBoth(t, func(w *world) {
 		container, key := w.make(nil, "/pk"), text("a")
-		must(container.CreateItem(ctx, key, encode(item{"id": "x", "pk": "a", "n": 1, "gone": true}), nil))(w)
+		must(container.CreateItem(ctx, key, encode(item{"id": "x", "pk": "a", "n": 1, "removed": true}), nil))(w)
 		change := azcosmos.PatchOperations{}
 		change.AppendAdd("/color", "red")
 		change.AppendIncrement("/n", 2)
-		change.AppendRemove("/gone")
+		change.AppendRemove("/removed")
 		must(container.PatchItem(ctx, key, "x", change, nil))(w)
 		read := w.read(container, key, "x")
 		equal(w, read["color"], any("red"))
 		equal(w, read["n"], any(3.0))
-		equal(w, read["gone"], nil)
+		equal(w, read["removed"], nil)
 
 		conditional := azcosmos.PatchOperations{}
 		conditional.SetCondition("from c where c.n = 1")

@@ -9,7 +9,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 )
 
-// changes reads a change feed until nothing is new: the items' numbers, sorted, and where to go on.
+// changes reads a change feed until there are no more changes; returns the items' numbers, sorted, and the
+// continuation.
 func changes(w *world, c *azcosmos.ContainerClient, options azcosmos.ChangeFeedOptions) ([]int, string) {
 	w.Helper()
 	numbers := []int{}
@@ -26,7 +27,7 @@ func changes(w *world, c *azcosmos.ContainerClient, options azcosmos.ChangeFeedO
 	}
 }
 
-func TestTheChangeFeedOfEveryFeedRange(t *testing.T) {
+func TestChangeFeedOfEveryFeedRange(t *testing.T) {
 	overBoth(t, func(w *world) {
 		for _, throughput := range []int32{400, 30000} {
 			container := w.make(manual(throughput), "/pk")
@@ -58,7 +59,7 @@ func TestTheChangeFeedOfEveryFeedRange(t *testing.T) {
 	})
 }
 
-func TestTheChangeFeedFromATime(t *testing.T) {
+func TestChangeFeedFromATime(t *testing.T) {
 	overBoth(t, func(w *world) {
 		container := w.make(nil, "/pk")
 		must(container.CreateItem(ctx, text("a"), encode(item{"id": "1", "pk": "a", "n": 1}), nil))(w)

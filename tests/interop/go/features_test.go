@@ -11,9 +11,9 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 )
 
-// What a container can be told to do, over several partitions and behind a split. This SDK knows neither computed
-// properties, nor global secondary indexes, nor users and permissions, nor the feed of all versions; and of queries that
-// need merging it asks within one key only, where the server does all of it.
+// Features of a container, over several partitions and after a split. This SDK supports neither computed properties,
+// nor global secondary indexes, nor users and permissions, nor the feed of all versions. Queries that need merging it
+// can run only within one key, where the server does all the work.
 
 func (w *world) define(throughput int32, more func(*azcosmos.ContainerProperties)) *azcosmos.ContainerClient {
 	w.Helper()
@@ -32,7 +32,7 @@ func (w *world) create(c *azcosmos.ContainerClient, body item) {
 	must(c.CreateItem(ctx, text(body["pk"].(string)), encode(body), nil))(w)
 }
 
-// searchable holds 60 items under three keys, with a vector and a text each.
+// searchable is a container with 60 items under three keys, each with a vector and a text.
 func (w *world) searchable() *azcosmos.ContainerClient {
 	w.Helper()
 	container := w.define(12000, func(properties *azcosmos.ContainerProperties) {
@@ -58,21 +58,21 @@ func (w *world) searchable() *azcosmos.ContainerClient {
 	return container
 }
 
-func TestTheNearestOfOneKey(t *testing.T) {
+func TestVectorSearchWithinOneKey(t *testing.T) {
 	overBoth(t, func(w *world) {
 		container := w.searchable()
-		wanted := []float64{}
+		expected := []float64{}
 		for n := 1; n < 60; n += 3 {
-			wanted = append(wanted, math.Hypot(float64(n-20), float64(n*n%31-7)))
+			expected = append(expected, math.Hypot(float64(n-20), float64(n*n%31-7)))
 		}
-		sort.Float64s(wanted)
+		sort.Float64s(expected)
 		query := "SELECT TOP 8 VectorDistance(c.v, [20, 7]) AS d FROM c ORDER BY VectorDistance(c.v, [20, 7])"
 		for range 3 {
 			rows := w.ask(container, query, text("key 1"), nil)
 			equal(w, len(rows), 8)
 			for at, row := range rows {
-				if math.Abs(row.(item)["d"].(float64)-wanted[at]) > 1e-6 {
-					w.Errorf("row %d is %v from it, not %v", at, row, wanted[at])
+				if math.Abs(row.(item)["d"].(float64)-expected[at]) > 1e-6 {
+					w.Errorf("row %d has distance %v, not %v", at, row, expected[at])
 				}
 			}
 			w.split(container)
@@ -83,7 +83,7 @@ func TestTheNearestOfOneKey(t *testing.T) {
 	})
 }
 
-func TestWordsOverAllPartitionsAndRanksOfOneKey(t *testing.T) {
+func TestFullTextOverAllPartitionsAndRankingWithinOneKey(t *testing.T) {
 	overBoth(t, func(w *world) {
 		container := w.searchable()
 		both := "SELECT c.id FROM c WHERE FullTextContainsAll(c.text, 'apple', 'brick')"
@@ -96,7 +96,7 @@ func TestWordsOverAllPartitionsAndRanksOfOneKey(t *testing.T) {
 			for _, row := range rows {
 				score := appleScore(int(row.(item)["n"].(float64)))
 				if score > last+1e-9 {
-					w.Errorf("%v stands behind one that has less", row)
+					w.Errorf("%v follows a row with a lower score", row)
 				}
 				last = score
 			}
@@ -107,7 +107,7 @@ func TestWordsOverAllPartitionsAndRanksOfOneKey(t *testing.T) {
 	})
 }
 
-// appleScore is BM25 (k1 1.2, b 0.75) but for the factor that all have in common.
+// appleScore is BM25 (k1 1.2, b 0.75) without the factor that all documents have in common.
 func appleScore(n int) float64 {
 	total, count := 0, float64(n%4)
 	for other := range 60 {
@@ -117,13 +117,13 @@ func appleScore(n int) float64 {
 	return count * 2.2 / (count + 1.2*(0.25+0.75*length/(float64(total)/60)))
 }
 
-func TestItemsGoWhenTheirTimeIsOver(t *testing.T) {
+func TestItemsExpire(t *testing.T) {
 	overBoth(t, func(w *world) {
 		three := int32(3)
 		container := w.define(12000, func(p *azcosmos.ContainerProperties) { p.DefaultTimeToLive = &three })
 		for n := range 10 {
 			key := fmt.Sprintf("key %d", n)
-			w.create(container, item{"id": "goes", "pk": key})
+			w.create(container, item{"id": "expires", "pk": key})
 			w.create(container, item{"id": "stays", "pk": key, "ttl": -1})
 		}
 		w.split(container)
@@ -132,12 +132,12 @@ func TestItemsGoWhenTheirTimeIsOver(t *testing.T) {
 			time.Sleep(50 * time.Millisecond)
 		}
 		equal(w, left(), 10)
-		refused[azcosmos.ItemResponse](w, 404)(container.ReadItem(ctx, text("key 3"), "goes", nil))
+		refused[azcosmos.ItemResponse](w, 404)(container.ReadItem(ctx, text("key 3"), "expires", nil))
 		refused[azcosmos.ItemResponse](w, 400)(container.CreateItem(ctx, text("a"), encode(item{"id": "x", "pk": "a", "ttl": 0}), nil))
 	})
 }
 
-func TestS12UniqueValuesStayUnique(t *testing.T) {
+func TestS12UniqueKeysHoldAfterSplits(t *testing.T) {
 	overBoth(t, func(w *world) {
 		people := w.define(12000, func(p *azcosmos.ContainerProperties) {
 			p.UniqueKeyPolicy = &azcosmos.UniqueKeyPolicy{UniqueKeys: []azcosmos.UniqueKey{{Paths: []string{"/mail"}}}}
@@ -157,7 +157,7 @@ func TestS12UniqueValuesStayUnique(t *testing.T) {
 	})
 }
 
-func TestAConflictResolutionPolicyIsKept(t *testing.T) {
+func TestAConflictResolutionPolicyIsStored(t *testing.T) {
 	overBoth(t, func(w *world) {
 		container := w.define(12000, func(p *azcosmos.ContainerProperties) {
 			p.ConflictResolutionPolicy = &azcosmos.ConflictResolutionPolicy{
@@ -170,8 +170,8 @@ func TestAConflictResolutionPolicyIsKept(t *testing.T) {
 	})
 }
 
-// The SDK refreshes its ranges on 410 and goes on with the children.
-func TestTheChangeFeedGoesOnBehindASplit(t *testing.T) {
+// The SDK refreshes its ranges on 410 and continues with the child partitions.
+func TestTheChangeFeedContinuesAfterASplit(t *testing.T) {
 	overBoth(t, func(w *world) {
 		container := w.make(manual(400), "/pk")
 		for n := range 20 {
@@ -188,23 +188,23 @@ func TestTheChangeFeedGoesOnBehindASplit(t *testing.T) {
 		for n := 20; n < 30; n++ {
 			w.create(container, item{"id": "x", "pk": fmt.Sprint(n), "n": n})
 		}
-		rest, token := followed(w, container, azcosmos.ChangeFeedOptions{Continuation: &page.ContinuationToken, MaxItemCount: 5})
+		rest, token := readAllRanges(w, container, azcosmos.ChangeFeedOptions{Continuation: &page.ContinuationToken, MaxItemCount: 5})
 		seen = append(seen, rest...)
 		sort.Ints(seen)
-		wanted := []int{}
+		expected := []int{}
 		for n := range 30 {
-			wanted = append(wanted, n)
+			expected = append(expected, n)
 		}
-		equal(w, fmt.Sprint(seen), fmt.Sprint(wanted))
+		equal(w, fmt.Sprint(seen), fmt.Sprint(expected))
 
 		w.create(container, item{"id": "y", "pk": "3", "n": 100})
-		later, _ := followed(w, container, azcosmos.ChangeFeedOptions{Continuation: &token})
+		later, _ := readAllRanges(w, container, azcosmos.ChangeFeedOptions{Continuation: &token})
 		equal(w, fmt.Sprint(later), "[100]")
 	})
 }
 
-// followed reads a change feed until none of its ranges has anything new.
-func followed(w *world, c *azcosmos.ContainerClient, options azcosmos.ChangeFeedOptions) ([]int, string) {
+// readAllRanges reads a change feed until none of its ranges has more changes.
+func readAllRanges(w *world, c *azcosmos.ContainerClient, options azcosmos.ChangeFeedOptions) ([]int, string) {
 	w.Helper()
 	numbers, token := []int{}, ""
 	for empty := 0; empty < 4; {
@@ -219,7 +219,8 @@ func followed(w *world, c *azcosmos.ContainerClient, options azcosmos.ChangeFeed
 	return numbers, token
 }
 
-// S130: who is handed a token reads the write, also behind a split; less may be asked for, more may not.
+// S130: a session token makes a write visible to another client, also after a split; a weaker level is accepted, a
+// stronger one is 400.
 func TestS130SessionsAndLevels(t *testing.T) {
 	overBoth(t, func(w *world) {
 		container := w.make(manual(12000), "/pk")
@@ -229,8 +230,8 @@ func TestS130SessionsAndLevels(t *testing.T) {
 				w.split(container)
 			}
 			key := fmt.Sprint(n)
-			made := must(container.CreateItem(ctx, text(key), encode(item{"id": "x", "pk": key, "n": n}), nil))(w)
-			options := &azcosmos.ItemOptions{SessionToken: made.SessionToken}
+			created := must(container.CreateItem(ctx, text(key), encode(item{"id": "x", "pk": key, "n": n}), nil))(w)
+			options := &azcosmos.ItemOptions{SessionToken: created.SessionToken}
 			seen := decode(w, must(other.ReadItem(ctx, text(key), "x", options))(w).Value)
 			equal(w, int(seen["n"].(float64)), n)
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // S95, S97, S98, S100: the sample document of the 2016 article.
-func TestS95S97S98S100TheLifeOfAnItem(t *testing.T) {
+func TestS95S97S98S100CreateReadReplaceDelete(t *testing.T) {
 	overBoth(t, func(w *world) {
 		container, key, id := w.make(nil, "/deviceId"), text("XMS-0001"), "XMS-001-FE24C"
 		reading := item{
@@ -48,7 +48,7 @@ func TestUpsertCreatesThenReplaces(t *testing.T) {
 	})
 }
 
-// S12, S13: key and id together are the identity.
+// S12, S13: key and ID together are the identity.
 func TestS12S13Identity(t *testing.T) {
 	overBoth(t, func(w *world) {
 		container := w.make(nil, "/pk")
@@ -62,15 +62,15 @@ func TestS12S13Identity(t *testing.T) {
 	})
 }
 
-// S11, S16, S95: what a write must bring along.
-func TestS11S16S95BadWritesAre400(t *testing.T) {
+// S11, S16, S95: a write needs an ID, and a key that matches its body.
+func TestS11S16S95InvalidWritesAre400(t *testing.T) {
 	overBoth(t, func(w *world) {
 		container := w.make(nil, "/pk")
 		refused[azcosmos.ItemResponse](w, 400)(container.CreateItem(ctx, text("a"), encode(item{"pk": "a"}), nil))
-		elsewhere := encode(item{"id": "x", "pk": "b"})
-		refused[azcosmos.ItemResponse](w, 400)(container.CreateItem(ctx, text("a"), elsewhere, nil))
+		otherKey := encode(item{"id": "x", "pk": "b"})
+		refused[azcosmos.ItemResponse](w, 400)(container.CreateItem(ctx, text("a"), otherKey, nil))
 		must(container.CreateItem(ctx, text("a"), encode(item{"id": "x", "pk": "a"}), nil))(w)
-		refused[azcosmos.ItemResponse](w, 400)(container.ReplaceItem(ctx, text("a"), "x", elsewhere, nil))
+		refused[azcosmos.ItemResponse](w, 400)(container.ReplaceItem(ctx, text("a"), "x", otherKey, nil))
 	})
 }
 
@@ -121,8 +121,8 @@ func TestIfMatch(t *testing.T) {
 		second := encode(item{"id": "x", "pk": "a", "n": 2})
 		refused[azcosmos.ItemResponse](w, 412)(container.ReplaceItem(ctx, text("a"), "x", second, unchanged))
 		refused[azcosmos.ItemResponse](w, 412)(container.DeleteItem(ctx, text("a"), "x", unchanged))
-		whatever := azcore.ETagAny
-		must(container.DeleteItem(ctx, text("a"), "x", &azcosmos.ItemOptions{IfMatchEtag: &whatever}))(w)
+		anyVersion := azcore.ETagAny
+		must(container.DeleteItem(ctx, text("a"), "x", &azcosmos.ItemOptions{IfMatchEtag: &anyVersion}))(w)
 	})
 }
 
@@ -152,7 +152,7 @@ func TestItemsUpTo2MB(t *testing.T) {
 	})
 }
 
-// S87, S88: every answer has a charge, and a read of 1 KB costs 1.
+// S87, S88: every response has a charge, and a read of 1 KB costs 1.
 func TestS87S88Charges(t *testing.T) {
 	overBoth(t, func(w *world) {
 		container := w.make(nil, "/pk")
@@ -167,7 +167,7 @@ func TestS87S88Charges(t *testing.T) {
 	})
 }
 
-// By default this SDK asks for no content; the clients of these tests do, unless a test says otherwise.
+// By default this SDK requests no content after a write; the clients of these tests do, unless a test changes that.
 func TestWritesWithoutContentHaveNoBody(t *testing.T) {
 	overBoth(t, func(w *world) {
 		w.quiet = true
@@ -187,7 +187,7 @@ func TestSessionTokens(t *testing.T) {
 	})
 }
 
-func TestJSONComesBackAsItWent(t *testing.T) {
+func TestJSONIsReadUnchanged(t *testing.T) {
 	overBoth(t, func(w *world) {
 		container := w.make(nil, "/pk")
 		value := []any{nil, true, false, 0.0, -1.5, 1e300, 5e-324, "", "q\"\\/\b\f\n\r\t\x00\x1f\u2028", "日本 😀", []any{}, item{}, item{"": item{"a.b": []any{1.0}}}}
@@ -198,17 +198,17 @@ func TestJSONComesBackAsItWent(t *testing.T) {
 	})
 }
 
-func TestAThousandAtOnce(t *testing.T) {
+func TestAThousandConcurrentRequests(t *testing.T) {
 	overBoth(t, func(w *world) {
 		container := w.make(manual(18000), "/pk")
 		key := func(n int) azcosmos.PartitionKey { return azcosmos.NewPartitionKeyNumber(float64(n)) }
-		atOnce(1000, func(n int) {
+		concurrently(1000, func(n int) {
 			_, err := container.CreateItem(ctx, key(n), encode(item{"id": strconv.Itoa(n), "pk": n}), nil)
 			if err != nil {
 				w.Error(err)
 			}
 		})
-		atOnce(1000, func(n int) {
+		concurrently(1000, func(n int) {
 			if _, err := container.ReadItem(ctx, key(n), strconv.Itoa(n), nil); err != nil {
 				w.Error(err)
 			}
@@ -216,7 +216,7 @@ func TestAThousandAtOnce(t *testing.T) {
 	})
 }
 
-func atOnce(count int, call func(n int)) {
+func concurrently(count int, call func(n int)) {
 	var all sync.WaitGroup
 	for n := range count {
 		all.Add(1)

@@ -15,7 +15,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 )
 
-// manage asks the server's own interface as docs/management.md says; a refusal ends the test.
+// manage sends a request to the management API (docs/management.md); an error response ends the test.
 func manage(w *world, endpoint, method, path, body string) item {
 	w.Helper()
 	link, query, _ := strings.Cut("_pleiad/v1/"+path, "?")
@@ -29,18 +29,18 @@ func manage(w *world, endpoint, method, path, body string) item {
 	request := must(http.NewRequestWithContext(ctx, method, address, strings.NewReader(body)))(w)
 	request.Header.Set("x-ms-date", date)
 	request.Header.Set("authorization", url.QueryEscape(token))
-	answer := must(http.DefaultClient.Do(request))(w)
-	defer answer.Body.Close()
-	text := must(io.ReadAll(answer.Body))(w)
-	if answer.StatusCode >= 300 {
-		w.Fatalf("%s %s: %d %s", method, path, answer.StatusCode, text)
+	response := must(http.DefaultClient.Do(request))(w)
+	defer response.Body.Close()
+	text := must(io.ReadAll(response.Body))(w)
+	if response.StatusCode >= 300 {
+		w.Fatalf("%s %s: %d %s", method, path, response.StatusCode, text)
 	}
 	var value item
-	_ = json.Unmarshal(text, &value) // some answers have no body
+	_ = json.Unmarshal(text, &value) // some responses have no body
 	return value
 }
 
-// split splits the container's largest partition in two and returns when it has happened.
+// split splits the container's largest partition and returns when it has happened.
 func (w *world) split(container *azcosmos.ContainerClient) {
 	w.Helper()
 	path := "containers/" + w.database.ID() + "/" + container.ID() + "/partitions/split?wait=true"

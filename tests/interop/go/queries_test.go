@@ -18,7 +18,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 )
 
-// The items that the queries ask about: five partitions, 23 keys.
+// The items of the query tests: five partitions, 23 keys.
 const (
 	ranges = 5
 	oneKey = "device 7"
@@ -44,8 +44,8 @@ func (w *world) readings() (*azcosmos.ContainerClient, []item) {
 	return container, items
 }
 
-func keep(items []item, wanted func(item) bool) []item {
-	return slices.DeleteFunc(slices.Clone(items), func(one item) bool { return !wanted(one) })
+func keep(items []item, matches func(item) bool) []item {
+	return slices.DeleteFunc(slices.Clone(items), func(one item) bool { return !matches(one) })
 }
 
 func ofOneKey(one item) bool { return one["pk"] == oneKey }
@@ -58,10 +58,10 @@ func ids(items []item) []any {
 	return all
 }
 
-// everywhere is no key at all: the query goes to every partition.
+// everywhere is no key at all: the query reads every partition.
 var everywhere = azcosmos.NewPartitionKey()
 
-// ask gives all rows, page by page.
+// ask returns all rows, page by page.
 func (w *world) ask(c *azcosmos.ContainerClient, query string, key azcosmos.PartitionKey, options *azcosmos.QueryOptions) []any {
 	w.Helper()
 	rows := []any{}
@@ -109,27 +109,27 @@ func TestS101S102S104Filters(t *testing.T) {
 	}
 	overBoth(t, func(w *world) {
 		container, items := w.readings()
-		for filter, wanted := range filters {
+		for filter, matches := range filters {
 			options := &azcosmos.QueryOptions{QueryParameters: []azcosmos.QueryParameter{{Name: "@kind", Value: "humidity"}}}
 			query := "SELECT VALUE c.id FROM c WHERE " + filter
-			same(w, filter, w.ask(container, query, text(oneKey), options), ids(keep(keep(items, ofOneKey), wanted)))
-			same(w, filter, sorted(w.ask(container, query, everywhere, options)), ids(keep(items, wanted)))
+			same(w, filter, w.ask(container, query, text(oneKey), options), ids(keep(keep(items, ofOneKey), matches)))
+			same(w, filter, sorted(w.ask(container, query, everywhere, options)), ids(keep(items, matches)))
 		}
 	})
 }
 
-// Within one key the server does all of a query.
-func TestEveryShapeWithinOneKey(t *testing.T) {
+// Within one key the server does all the work of a query.
+func TestEveryClauseWithinOneKey(t *testing.T) {
 	overBoth(t, func(w *world) {
 		container, items := w.readings()
-		mine := keep(items, ofOneKey)
+		ofKey := keep(items, ofOneKey)
 		sum, least, kinds := 0.0, math.Inf(1), map[string]float64{}
-		for _, one := range mine {
+		for _, one := range ofKey {
 			sum += one["n"].(float64)
 			least = min(least, one["metric"].(float64))
 			kinds[one["kind"].(string)]++
 		}
-		backwards := ids(mine)
+		backwards := ids(ofKey)
 		slices.Reverse(backwards)
 		ask := func(query string, size int32) []any {
 			return w.ask(container, query, text(oneKey), &azcosmos.QueryOptions{PageSizeHint: size})
@@ -138,8 +138,8 @@ func TestEveryShapeWithinOneKey(t *testing.T) {
 			same(w, "ORDER BY", ask("SELECT VALUE c.id FROM c ORDER BY c.n DESC", size), backwards)
 			same(w, "TOP", ask("SELECT TOP 3 VALUE c.id FROM c ORDER BY c.n DESC", size), backwards[:3])
 			same(w, "LIMIT", ask("SELECT VALUE c.id FROM c ORDER BY c.n DESC OFFSET 1 LIMIT 2", size), backwards[1:3])
-			same(w, "COUNT", ask("SELECT VALUE COUNT(1) FROM c", size), []any{float64(len(mine))})
-			same(w, "AVG", ask("SELECT VALUE AVG(c.n) FROM c", size), []any{sum / float64(len(mine))})
+			same(w, "COUNT", ask("SELECT VALUE COUNT(1) FROM c", size), []any{float64(len(ofKey))})
+			same(w, "AVG", ask("SELECT VALUE AVG(c.n) FROM c", size), []any{sum / float64(len(ofKey))})
 			several := []any{item{"sum": sum, "least": least}}
 			same(w, "several", ask("SELECT SUM(c.n) AS sum, MIN(c.metric) AS least FROM c", size), several)
 			equal(w, len(ask("SELECT DISTINCT VALUE c.kind FROM c", size)), len(kinds))
@@ -151,17 +151,17 @@ func TestEveryShapeWithinOneKey(t *testing.T) {
 	})
 }
 
-// S106: another client goes on from the token alone.
-func TestS106AnotherClientGoesOn(t *testing.T) {
+// S106: another client resumes from the token alone.
+func TestS106AnotherClientResumes(t *testing.T) {
 	overBoth(t, func(w *world) {
 		container, _ := w.readings()
 		for _, key := range []azcosmos.PartitionKey{text(oneKey), everywhere} {
 			whole := w.ask(container, "SELECT VALUE c.id FROM c", key, nil)
 			rows, token := []any{}, (*string)(nil)
 			for {
-				again := must(w.connect(os.Getenv("PLEIAD_KEY")).NewContainer(w.database.ID(), container.ID()))(w)
+				newContainer := must(w.connect(os.Getenv("PLEIAD_KEY")).NewContainer(w.database.ID(), container.ID()))(w)
 				options := &azcosmos.QueryOptions{PageSizeHint: 7, ContinuationToken: token}
-				page := must(again.NewQueryItemsPager("SELECT VALUE c.id FROM c", key, options).NextPage(ctx))(w)
+				page := must(newContainer.NewQueryItemsPager("SELECT VALUE c.id FROM c", key, options).NextPage(ctx))(w)
 				rows = append(rows, rowsOf(w, page)...)
 				if token = page.ContinuationToken; token == nil || *token == "" {
 					break
@@ -172,8 +172,8 @@ func TestS106AnotherClientGoesOn(t *testing.T) {
 	})
 }
 
-// This SDK merges nothing, and says so to nobody: the server tells that the query needs a client that can.
-func TestAcrossPartitionsWhatNeedsMergingIs400(t *testing.T) {
+// This SDK does not merge partitions and does not report that: the server returns 400 for a query that needs merging.
+func TestQueriesThatNeedMergingAcrossPartitionsAre400(t *testing.T) {
 	overBoth(t, func(w *world) {
 		container, _ := w.readings()
 		for _, query := range []string{
@@ -185,19 +185,19 @@ func TestAcrossPartitionsWhatNeedsMergingIs400(t *testing.T) {
 	})
 }
 
-// wholly asks the server to do all of a query that spans partitions.
-type wholly struct{}
+// serverMerges requests that the server executes all of a query that spans partitions.
+type serverMerges struct{}
 
-func (wholly) Do(request *policy.Request) (*http.Response, error) {
+func (serverMerges) Do(request *policy.Request) (*http.Response, error) {
 	request.Raw().Header.Set("x-pleiad-cross-partition", "true")
 	return request.Next()
 }
 
-// S108, S109: with one header more, every shape works across partitions.
-func TestS108S109TheServerDoesAllOfIt(t *testing.T) {
+// S108, S109: with one additional header, every query works across partitions.
+func TestS108S109TheServerMergesPartitions(t *testing.T) {
 	overBoth(t, func(w *world) {
 		plain, items := w.readings()
-		w.policies = []policy.Policy{wholly{}}
+		w.policies = []policy.Policy{serverMerges{}}
 		container := must(w.connect(os.Getenv("PLEIAD_KEY")).NewContainer(w.database.ID(), plain.ID()))(w)
 		backwards := ids(items)
 		slices.Reverse(backwards)
@@ -211,8 +211,8 @@ func TestS108S109TheServerDoesAllOfIt(t *testing.T) {
 			same(w, "DISTINCT", sorted(ask("SELECT DISTINCT VALUE c.kind FROM c")), []any{"humidity", "pressure", "temperature"})
 			for _, row := range ask("SELECT c.kind, COUNT(1) AS many FROM c GROUP BY c.kind") {
 				group := row.(item)
-				wanted := keep(items, func(one item) bool { return one["kind"] == group["kind"] })
-				same(w, "GROUP BY", group["many"], float64(len(wanted)))
+				members := keep(items, func(one item) bool { return one["kind"] == group["kind"] })
+				same(w, "GROUP BY", group["many"], float64(len(members)))
 			}
 		}
 	})
@@ -224,7 +224,7 @@ func TestQueryMetricsAndIndexMetrics(t *testing.T) {
 		options := &azcosmos.QueryOptions{PopulateIndexMetrics: true}
 		pager := container.NewQueryItemsPager("SELECT * FROM c WHERE c.metric > 10", text(oneKey), options)
 		page := must(pager.NextPage(ctx))(w)
-		indexes := must(base64.StdEncoding.DecodeString(*page.IndexMetrics))(w) // this SDK hands it out as it came
+		indexes := must(base64.StdEncoding.DecodeString(*page.IndexMetrics))(w) // this SDK does not decode it
 		if !strings.Contains(string(indexes), "/pk/?") {
 			w.Errorf("index metrics: %s", indexes)
 		}
@@ -237,13 +237,13 @@ func TestQueryMetricsAndIndexMetrics(t *testing.T) {
 	})
 }
 
-func TestAQueryThatMakesNoSenseIs400(t *testing.T) {
+func TestAnInvalidQueryIs400(t *testing.T) {
 	overBoth(t, func(w *world) {
 		container := w.make(nil, "/pk")
-		told := map[string]string{
+		codes := map[string]string{
 			"SELECT * FORM c": "SC1001", "SELECT NO_SUCH(c.n) FROM c": "SC2005", "SELECT TOP @n * FROM c": "SC2060",
 		}
-		for query, code := range told {
+		for query, code := range codes {
 			_, err := container.NewQueryItemsPager(query, text("a"), nil).NextPage(ctx)
 			refused[any](w, 400)(nil, err)
 			if failure, ok := err.(*azcore.ResponseError); !ok || !strings.Contains(failure.Error(), code) {
@@ -253,17 +253,17 @@ func TestAQueryThatMakesNoSenseIs400(t *testing.T) {
 	})
 }
 
-// ReadManyItems asks partition by partition, with queries.
+// ReadManyItems reads partition by partition, with queries.
 func TestReadManyItems(t *testing.T) {
 	overBoth(t, func(w *world) {
 		container, items := w.readings()
-		identities := []azcosmos.ItemIdentity{{ID: "nobody", PartitionKey: text(oneKey)}}
+		identities := []azcosmos.ItemIdentity{{ID: "missing", PartitionKey: text(oneKey)}}
 		for _, one := range items[:60] {
 			identities = append(identities, azcosmos.ItemIdentity{ID: one["id"].(string), PartitionKey: text(one["pk"].(string))})
 		}
-		answer := must(container.ReadManyItems(ctx, identities, nil))(w)
-		found := make([]item, len(answer.Items))
-		for at, bytes := range answer.Items {
+		response := must(container.ReadManyItems(ctx, identities, nil))(w)
+		found := make([]item, len(response.Items))
+		for at, bytes := range response.Items {
 			found[at] = decode(w, bytes)
 		}
 		same(w, "items", sorted(ids(found)), ids(items[:60]))

@@ -10,13 +10,13 @@ import (
 
 func TestAWrongKeyIs401(t *testing.T) {
 	overBoth(t, func(w *world) {
-		stranger := w.connect(base64.StdEncoding.EncodeToString([]byte("not the key of this account")))
-		database := must(stranger.NewDatabase(w.database.ID()))(w)
+		unauthorized := w.connect(base64.StdEncoding.EncodeToString([]byte("not the key of this account")))
+		database := must(unauthorized.NewDatabase(w.database.ID()))(w)
 		refused[azcosmos.DatabaseResponse](w, 401)(database.Read(ctx, nil))
 	})
 }
 
-func TestADatabaseLivesAndDies(t *testing.T) {
+func TestCreateReadDeleteDatabase(t *testing.T) {
 	overBoth(t, func(w *world) {
 		name := unique("database ü😀")
 		created := must(w.client.CreateDatabase(ctx, azcosmos.DatabaseProperties{ID: name}, nil))(w)
@@ -46,19 +46,19 @@ func TestADatabaseIsFoundByID(t *testing.T) {
 }
 
 // S3: the partition key is stored with the container.
-func TestS3AContainerKeepsItsPartitionKey(t *testing.T) {
+func TestS3TheContainerStoresItsPartitionKey(t *testing.T) {
 	overBoth(t, func(w *world) {
 		for _, paths := range [][]string{{"/deviceId"}, {"/a", "/b"}, {"/a", "/b", "/c"}} {
 			read := must(w.make(nil, paths...).Read(ctx, nil))(w).ContainerProperties
 			if !slices.Equal(read.PartitionKeyDefinition.Paths, paths) {
-				w.Errorf("kept %v of %v", read.PartitionKeyDefinition.Paths, paths)
+				w.Errorf("stored %v of %v", read.PartitionKeyDefinition.Paths, paths)
 			}
 			equal(w, read.PartitionKeyDefinition.Version, 2)
 		}
 	})
 }
 
-func TestAContainerLivesAndDies(t *testing.T) {
+func TestCreateReplaceDeleteContainer(t *testing.T) {
 	overBoth(t, func(w *world) {
 		container := w.make(nil, "/pk")
 		properties := must(container.Read(ctx, nil))(w).ContainerProperties
@@ -75,7 +75,7 @@ func TestAContainerLivesAndDies(t *testing.T) {
 }
 
 // S15: the partition key cannot be changed in place.
-func TestS15ThePartitionKeyStays(t *testing.T) {
+func TestS15ThePartitionKeyCannotBeChanged(t *testing.T) {
 	overBoth(t, func(w *world) {
 		container := w.make(nil, "/pk")
 		properties := must(container.Read(ctx, nil))(w).ContainerProperties
@@ -84,17 +84,17 @@ func TestS15ThePartitionKeyStays(t *testing.T) {
 	})
 }
 
-// S60, S83: throughput is reserved at creation, 400 at least, and can be replaced.
+// S60, S83: throughput is provisioned at creation, at least 400, and can be replaced.
 func TestS60S83Throughput(t *testing.T) {
 	overBoth(t, func(w *world) {
 		container := w.make(manual(400), "/pk")
-		reserved := func() int32 {
+		provisioned := func() int32 {
 			value, _ := must(container.ReadThroughput(ctx, nil))(w).ThroughputProperties.ManualThroughput()
 			return value
 		}
-		equal(w, reserved(), 400)
+		equal(w, provisioned(), 400)
 		must(container.ReplaceThroughput(ctx, *manual(700), nil))(w)
-		equal(w, reserved(), 700)
+		equal(w, provisioned(), 700)
 		refused[*azcosmos.ContainerClient](w, 400)(w.tryMake(manual(300), "/pk"))
 	})
 }

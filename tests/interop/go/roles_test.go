@@ -19,20 +19,20 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 )
 
-// credential is a TokenCredential, as azidentity would have one: claims that are signed anew for each token.
+// credential is a TokenCredential, such as those of azidentity: it signs its claims for each token.
 type credential struct {
-	w      *world
-	claims item
-	lives  time.Duration
+	w        *world
+	claims   item
+	lifetime time.Duration
 }
 
 func (c credential) GetToken(context.Context, policy.TokenRequestOptions) (azcore.AccessToken, error) {
-	c.claims["exp"] = time.Now().Add(c.lives).Unix()
-	// Were it told the truth, the SDK would not send a token that has expired.
+	c.claims["exp"] = time.Now().Add(c.lifetime).Unix()
+	// With the real expiry time the SDK would not send an expired token.
 	return azcore.AccessToken{Token: signed(c.w, c.claims), ExpiresOn: time.Now().Add(time.Hour)}, nil
 }
 
-// signed makes a JSON Web Token, RS256.
+// signed returns a JSON Web Token, RS256.
 func signed(w *world, claims item) string {
 	key := decode(w, must(os.ReadFile(filepath.Join(os.Getenv("PLEIAD_TOKENS"), "private_key.json")))(w))
 	number := func(name string) *big.Int {
@@ -54,15 +54,15 @@ func claims(principal string) item {
 	return item{"iss": "https://issuer.example/", "aud": "https://cosmos.azure.com", "oid": principal}
 }
 
-// carrying is the container as these claims see it.
-func (w *world) carrying(container *azcosmos.ContainerClient, claims item, lives time.Duration) *azcosmos.ContainerClient {
+// withClaims is a client of the container that authenticates with these claims.
+func (w *world) withClaims(container *azcosmos.ContainerClient, claims item, lifetime time.Duration) *azcosmos.ContainerClient {
 	w.Helper()
-	endpoint, options := w.place()
-	client := must(azcosmos.NewClient(endpoint, credential{w, claims, lives}, options))(w)
+	endpoint, options := w.clientOptions()
+	client := must(azcosmos.NewClient(endpoint, credential{w, claims, lifetime}, options))(w)
 	return must(client.NewContainer(w.database.ID(), container.ID()))(w)
 }
 
-// shop has six items under two keys in two partitions.
+// shop is a container with six items under two keys in two partitions.
 func (w *world) shop() *azcosmos.ContainerClient {
 	w.Helper()
 	container := w.make(manual(12000), "/pk")
@@ -73,59 +73,59 @@ func (w *world) shop() *azcosmos.ContainerClient {
 	return container
 }
 
-func TestAReaderReadsAndDoesNotWrite(t *testing.T) {
+func TestAReaderMayReadAndNotWrite(t *testing.T) {
 	overBoth(t, func(w *world) {
 		shop := w.shop()
-		mine := w.carrying(shop, claims("reader"), time.Hour)
+		target := w.withClaims(shop, claims("reader"), time.Hour)
 		for range 2 {
-			equal(w, w.read(mine, text("a"), "0")["n"].(float64), 0)
-			refused[azcosmos.ItemResponse](w, 403)(mine.CreateItem(ctx, text("a"), encode(item{"id": "new", "pk": "a"}), nil))
-			refused[azcosmos.ItemResponse](w, 403)(mine.DeleteItem(ctx, text("a"), "0", nil))
+			equal(w, w.read(target, text("a"), "0")["n"].(float64), 0)
+			refused[azcosmos.ItemResponse](w, 403)(target.CreateItem(ctx, text("a"), encode(item{"id": "new", "pk": "a"}), nil))
+			refused[azcosmos.ItemResponse](w, 403)(target.DeleteItem(ctx, text("a"), "0", nil))
 			identities := []azcosmos.ItemIdentity{{ID: "0", PartitionKey: text("a")}, {ID: "1", PartitionKey: text("b")}}
-			equal(w, len(must(mine.ReadManyItems(ctx, identities, nil))(w).Items), 2)
+			equal(w, len(must(target.ReadManyItems(ctx, identities, nil))(w).Items), 2)
 			w.split(shop)
 		}
 	})
 }
 
-func TestAContributorWritesAndDoesNotManage(t *testing.T) {
+func TestAContributorMayWriteAndNotManage(t *testing.T) {
 	overBoth(t, func(w *world) {
-		mine := w.carrying(w.shop(), claims("contributor"), time.Hour)
-		must(mine.UpsertItem(ctx, text("a"), encode(item{"id": "new", "pk": "a"}), nil))(w)
-		must(mine.DeleteItem(ctx, text("a"), "new", nil))(w)
-		refused[azcosmos.ContainerResponse](w, 403)(mine.Delete(ctx, nil))
+		target := w.withClaims(w.shop(), claims("contributor"), time.Hour)
+		must(target.UpsertItem(ctx, text("a"), encode(item{"id": "new", "pk": "a"}), nil))(w)
+		must(target.DeleteItem(ctx, text("a"), "new", nil))(w)
+		refused[azcosmos.ContainerResponse](w, 403)(target.Delete(ctx, nil))
 	})
 }
 
-func TestARoleOfOnesOwnAllowsWhatItSays(t *testing.T) {
+func TestACustomRoleAllowsOnlyItsActions(t *testing.T) {
 	overBoth(t, func(w *world) {
 		shop := w.shop()
-		mine := w.carrying(shop, claims("collector"), time.Hour)
-		must(mine.CreateItem(ctx, text("a"), encode(item{"id": "new", "pk": "a"}), nil))(w)
-		refused[azcosmos.ItemResponse](w, 403)(mine.ReadItem(ctx, text("a"), "new", nil))
+		target := w.withClaims(shop, claims("collector"), time.Hour)
+		must(target.CreateItem(ctx, text("a"), encode(item{"id": "new", "pk": "a"}), nil))(w)
+		refused[azcosmos.ItemResponse](w, 403)(target.ReadItem(ctx, text("a"), "new", nil))
 		equal(w, w.read(shop, text("a"), "new")["id"].(string), "new")
 	})
 }
 
-func TestAGroupCountsAndAStrangerDoesNot(t *testing.T) {
+func TestARoleOfAGroupAppliesAndAPrincipalWithoutRoleIs403(t *testing.T) {
 	overBoth(t, func(w *world) {
-		shop, member := w.shop(), claims("somebody")
+		shop, member := w.shop(), claims("unassigned")
 		member["groups"] = []string{"reader"}
-		equal(w, w.read(w.carrying(shop, member, time.Hour), text("a"), "0")["n"].(float64), 0)
-		stranger := w.carrying(shop, claims("somebody"), time.Hour)
-		refused[azcosmos.ItemResponse](w, 403)(stranger.ReadItem(ctx, text("a"), "0", nil))
+		equal(w, w.read(w.withClaims(shop, member, time.Hour), text("a"), "0")["n"].(float64), 0)
+		unassigned := w.withClaims(shop, claims("unassigned"), time.Hour)
+		refused[azcosmos.ItemResponse](w, 403)(unassigned.ReadItem(ctx, text("a"), "0", nil))
 	})
 }
 
-func TestATokenThatIsNotGoodIs401(t *testing.T) {
+func TestAnInvalidTokenIs401(t *testing.T) {
 	overBoth(t, func(w *world) {
-		shop, elsewhere := w.shop(), claims("reader")
-		elsewhere["aud"] = "https://vault.azure.net"
-		for _, mine := range []*azcosmos.ContainerClient{
-			w.carrying(shop, elsewhere, time.Hour),
-			w.carrying(shop, claims("reader"), -time.Hour),
+		shop, wrongAudience := w.shop(), claims("reader")
+		wrongAudience["aud"] = "https://vault.azure.net"
+		for _, target := range []*azcosmos.ContainerClient{
+			w.withClaims(shop, wrongAudience, time.Hour),
+			w.withClaims(shop, claims("reader"), -time.Hour),
 		} {
-			refused[azcosmos.ItemResponse](w, 401)(mine.ReadItem(ctx, text("a"), "0", nil))
+			refused[azcosmos.ItemResponse](w, 401)(target.ReadItem(ctx, text("a"), "0", nil))
 		}
 	})
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 )
 
-// One client goes on over restores of the whole account and sees a copy of its database, whatever it has cached. The
-// server is one of its own: a restore takes everybody's data back.
-func TestRestoresAndCopiesGiveTheSameData(t *testing.T) {
+// A client works across restores of the whole account and sees a copy of its database, whatever it has cached. This
+// test uses a separate server: a restore replaces all data of the account.
+func TestRestoresAndCopiesHaveTheSameData(t *testing.T) {
 	endpoint := os.Getenv("PLEIAD_ENDPOINT_RESTORED")
 	if endpoint == "" {
-		t.Skip("no server that may be restored was given")
+		t.Skip("no server for restores was given")
 	}
 	w := &world{T: t, scheme: "http"}
 	client := must(azcosmos.NewClientWithKey(endpoint, must(azcosmos.NewKeyCredential(w.key()))(w), nil))(w)
@@ -44,7 +44,7 @@ func TestRestoresAndCopiesGiveTheSameData(t *testing.T) {
 	must(must(client.NewDatabase(copied))(w).Delete(ctx, nil))(w)
 }
 
-// twentyOrders checks that these are there, by query and one by one.
+// twentyOrders checks that these items exist, by query and by point reads.
 func twentyOrders(w *world, orders *azcosmos.ContainerClient) {
 	w.Helper()
 	equal(w, len(w.ask(orders, "SELECT * FROM c", everywhere, nil)), 20)

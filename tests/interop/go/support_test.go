@@ -1,7 +1,7 @@
 // Package interop runs the official Go SDK against Pleiad, over http and over https.
 //
-// The server is not ours to start: PLEIAD_ENDPOINT, PLEIAD_ENDPOINT_HTTPS, PLEIAD_KEY and PLEIAD_CA_FILE say where it
-// is. The SDK is the published one, unmodified. This file is the only one that knows how a client is made.
+// xtask starts the server; PLEIAD_ENDPOINT, PLEIAD_ENDPOINT_HTTPS, PLEIAD_KEY and PLEIAD_CA_FILE say where it is. The
+// SDK is the published one, unmodified. Only this file creates clients.
 package interop
 
 import (
@@ -25,17 +25,17 @@ var ctx = context.Background()
 
 type item = map[string]any
 
-// world is what a test gets: a client, and a database that is gone when the test is done.
+// world is what a test gets: a client, and a database that is deleted when the test has finished.
 type world struct {
 	*testing.T
 	scheme   string
-	quiet    bool            // clients made from now on ask for no content after a write
-	policies []policy.Policy // and handle their requests so
+	quiet    bool            // new clients request no content after a write
+	policies []policy.Policy // and use these policies
 	client   *azcosmos.Client
 	database *azcosmos.DatabaseClient
 }
 
-// overBoth runs the body once per scheme, each time in a world of its own.
+// overBoth runs the body once per scheme, each time in a new world.
 func overBoth(t *testing.T, body func(w *world)) {
 	for scheme, variable := range map[string]string{"http": "PLEIAD_ENDPOINT", "https": "PLEIAD_ENDPOINT_HTTPS"} {
 		t.Run(scheme, func(t *testing.T) {
@@ -53,32 +53,32 @@ func overBoth(t *testing.T, body func(w *world)) {
 	}
 }
 
-// connect makes a client of its own, with caches of its own.
+// connect creates a separate client, with its own caches.
 func (w *world) connect(key string) *azcosmos.Client {
 	w.Helper()
-	endpoint, options := w.place()
+	endpoint, options := w.clientOptions()
 	return must(azcosmos.NewClientWithKey(endpoint, must(azcosmos.NewKeyCredential(key))(w), options))(w)
 }
 
-// place is where the server is, and how it is spoken to.
-func (w *world) place() (string, *azcosmos.ClientOptions) {
+// clientOptions returns the endpoint and the options of clients.
+func (w *world) clientOptions() (string, *azcosmos.ClientOptions) {
 	w.Helper()
 	endpoint, options := os.Getenv("PLEIAD_ENDPOINT"), &azcosmos.ClientOptions{EnableContentResponseOnWrite: !w.quiet}
 	options.PerCallPolicies = w.policies
 	if w.scheme == "https" {
 		endpoint = os.Getenv("PLEIAD_ENDPOINT_HTTPS")
-		options.Transport = trusting(w)
+		options.Transport = trustingClient(w)
 	}
 	return endpoint, options
 }
 
 func (w *world) key() string { return os.Getenv("PLEIAD_KEY") }
 
-// trusting is an HTTP client that trusts our CA and nobody else.
-func trusting(w *world) *http.Client {
+// trustingClient is an HTTP client that trusts only the server's CA.
+func trustingClient(w *world) *http.Client {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(must(os.ReadFile(os.Getenv("PLEIAD_CA_FILE")))(w)) {
-		w.Fatal("PLEIAD_CA_FILE holds no certificate")
+		w.Fatal("PLEIAD_CA_FILE contains no certificate")
 	}
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}
 	return &http.Client{Transport: transport}
@@ -133,11 +133,11 @@ func refused[T any](w *world, status int) func(T, error) {
 		var failure *azcore.ResponseError
 		switch {
 		case err == nil:
-			w.Errorf("expected a refusal with %d", status)
+			w.Errorf("expected an error with %d", status)
 		case !errors.As(err, &failure):
-			w.Errorf("expected a refusal with %d, got %v", status, err)
+			w.Errorf("expected an error with %d, got %v", status, err)
 		case failure.StatusCode != status:
-			w.Errorf("expected a refusal with %d, got %d: %v", status, failure.StatusCode, err)
+			w.Errorf("expected an error with %d, got %d: %v", status, failure.StatusCode, err)
 		}
 	}
 }

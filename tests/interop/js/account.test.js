@@ -1,5 +1,5 @@
 "use strict";
-// Opening the account: what GET / promises, and who is let in.
+// Opening the account: the response to GET /, and authentication.
 
 const assert = require("node:assert/strict");
 const { test } = require("node:test");
@@ -13,11 +13,11 @@ overBoth("account", (world) => {
     assert.ok(resource.readableLocations.length > 0);
   });
 
-  test("locations lead back to where the client came from", async () => {
+  test("locations are the endpoint that the client uses", async () => {
     const { resource } = await world.client.getDatabaseAccount();
-    const asked = new URL(ENDPOINTS[world.scheme]);
+    const used = new URL(ENDPOINTS[world.scheme]);
     for (const location of [...resource.writableLocations, ...resource.readableLocations]) {
-      assert.equal(new URL(location.databaseAccountEndpoint).origin, asked.origin);
+      assert.equal(new URL(location.databaseAccountEndpoint).origin, used.origin);
     }
   });
 
@@ -26,7 +26,7 @@ overBoth("account", (world) => {
     await refused(world.connect({ key }).databases.readAll().fetchAll(), 401);
   });
 
-  test("a connection string opens it too", { skip: world.scheme === "https" && "no place for a CA in a string" }, async () => {
+  test("a connection string works", { skip: world.scheme === "https" && "a connection string cannot contain a CA" }, async () => {
     const connectionString = `AccountEndpoint=${ENDPOINTS.http}/;AccountKey=${KEY};`;
     const client = world.connect({ endpoint: undefined, key: undefined, connectionString });
     assert.equal((await client.database(world.database.id).read()).statusCode, 200);

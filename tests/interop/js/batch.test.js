@@ -1,5 +1,5 @@
 "use strict";
-// Many operations in one request, and items changed by their parts.
+// Transactional batches, bulk requests and patches.
 
 const assert = require("node:assert/strict");
 const { BulkOperationType } = require("@azure/cosmos");
@@ -35,12 +35,12 @@ for (const throughput of [400, 30000]) {
       assert.equal((await container.item("c", "a").read()).resource.n, 2);
     });
 
-    test("a batch that fails has done nothing", async () => {
-      await container.items.create({ id: "there", pk: "b" });
+    test("a failed batch changes nothing", async () => {
+      await container.items.create({ id: "existing", pk: "b" });
       const response = await container.items.batch(
         [
           { operationType: "Create", resourceBody: { id: "new", pk: "b" } },
-          { operationType: "Create", resourceBody: { id: "there", pk: "b" } },
+          { operationType: "Create", resourceBody: { id: "existing", pk: "b" } },
         ],
         "b",
       );
@@ -48,7 +48,7 @@ for (const throughput of [400, 30000]) {
       assert.equal((await container.item("new", "b").read()).statusCode, 404);
     });
 
-    test("bulk over many keys, each with its own outcome", async () => {
+    test("bulk over many keys, each operation with its own status", async () => {
       await container.items.create({ id: "7", pk: "key 7" });
       const creates = Array.from({ length: 250 }, (_, n) => ({
         operationType: BulkOperationType.Create,

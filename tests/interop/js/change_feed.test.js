@@ -1,22 +1,22 @@
 "use strict";
-// The change feed: the pull model in every way it can be asked, and the older iterators.
+// The change feed: the pull model in every way that the SDK offers, and the older iterators.
 
 const assert = require("node:assert/strict");
 const { ChangeFeedMode, ChangeFeedStartFrom, StatusCodes } = require("@azure/cosmos");
 const { before, test } = require("node:test");
 const { overBoth } = require("./support");
 
-/** Until nothing is new: the items, and where to go on. */
+/** Reads until there are no more changes; returns the items and the continuation. */
 async function drain(iterator) {
   const items = [];
   for await (const page of iterator.getAsyncIterator()) {
-    if (page.statusCode === StatusCodes.NotModified) return { items, here: page.continuationToken };
+    if (page.statusCode === StatusCodes.NotModified) return { items, continuation: page.continuationToken };
     items.push(...page.result);
   }
 }
 
 const numbers = (items) => items.map((item) => item.n).sort((a, b) => a - b);
-const LEFT = [0, 1, 2, 5, 6, 7, 8, 9, 33];
+const REMAINING = [0, 1, 2, 5, 6, 7, 8, 9, 33];
 
 for (const throughput of [400, 30000]) {
   overBoth(`change feed at ${throughput} RU/s`, (world) => {
@@ -32,16 +32,16 @@ for (const throughput of [400, 30000]) {
     test("from the beginning, in pages of every size", async () => {
       for (const maxItemCount of [1, 2, 100]) {
         const { items } = await changes({ changeFeedStartFrom: ChangeFeedStartFrom.Beginning(), maxItemCount });
-        assert.deepEqual(numbers(items), LEFT);
+        assert.deepEqual(numbers(items), REMAINING);
         assert.ok(items.every((item) => item._lsn > 0));
       }
     });
 
     test("from now on, then from a continuation", async () => {
-      const { items, here } = await changes({ changeFeedStartFrom: ChangeFeedStartFrom.Now() });
+      const { items, continuation } = await changes({ changeFeedStartFrom: ChangeFeedStartFrom.Now() });
       assert.deepEqual(items, []);
       await container.items.create({ id: "later", pk: "key 3", n: 100 });
-      const later = await changes({ changeFeedStartFrom: ChangeFeedStartFrom.Continuation(here) });
+      const later = await changes({ changeFeedStartFrom: ChangeFeedStartFrom.Continuation(continuation) });
       assert.deepEqual(numbers(later.items), [100]);
       await container.item("later", "key 3").delete();
     });
@@ -49,7 +49,7 @@ for (const throughput of [400, 30000]) {
     test("from a time", async () => {
       const hour = 3600 * 1000;
       const at = (ms) => ({ changeFeedStartFrom: ChangeFeedStartFrom.Time(new Date(ms)) });
-      assert.deepEqual(numbers((await changes(at(Date.now() - hour))).items), LEFT);
+      assert.deepEqual(numbers((await changes(at(Date.now() - hour))).items), REMAINING);
       assert.deepEqual((await changes(at(Date.now() + hour))).items, []);
     });
 
@@ -63,10 +63,10 @@ for (const throughput of [400, 30000]) {
       for (const range of await container.getFeedRanges()) {
         all.push(...(await changes({ changeFeedStartFrom: ChangeFeedStartFrom.Beginning(range) })).items);
       }
-      assert.deepEqual(numbers(all), LEFT);
+      assert.deepEqual(numbers(all), REMAINING);
     });
 
-    test("the older iterator of one key", async () => {
+    test("the older iterator over one key", async () => {
       const iterator = container.items.changeFeed("key 5", { startFromBeginning: true });
       const page = await iterator.fetchNext();
       assert.deepEqual(numbers(page.result), [5]);
@@ -80,7 +80,7 @@ for (const throughput of [400, 30000]) {
 }
 
 overBoth("change feed of hierarchical keys", (world) => {
-  test("of the beginning of a key", async () => {
+  test("of a prefix of a key", async () => {
     const container = await world.make(["/tenant", "/user"]);
     for (const [n, tenant, user] of [[0, "a", "x"], [1, "a", "y"], [2, "b", "x"]]) {
       await container.items.create({ id: `${n}`, tenant, user, n });
@@ -98,11 +98,11 @@ overBoth("change feed of all versions and deletes", (world) => {
       const container = await world.make("/pk", { throughput, changeFeedPolicy });
       const changeFeedMode = ChangeFeedMode.AllVersionsAndDeletes;
       const changes = (from) => drain(container.items.getChangeFeedIterator({ changeFeedMode, changeFeedStartFrom: from }));
-      const { here } = await changes(ChangeFeedStartFrom.Now());
+      const { continuation } = await changes(ChangeFeedStartFrom.Now());
       await container.items.create({ id: "x", pk: "a", n: 1 });
       await container.item("x", "a").replace({ id: "x", pk: "a", n: 2 });
       await container.item("x", "a").delete();
-      const { items } = await changes(ChangeFeedStartFrom.Continuation(here));
+      const { items } = await changes(ChangeFeedStartFrom.Continuation(continuation));
       assert.deepEqual(items.map((change) => change.metadata.operationType), ["create", "replace", "delete"]);
       assert.deepEqual(items.map((change) => change.current.n), [1, 2, undefined]);
       assert.equal(items[2].previous.n, 2);

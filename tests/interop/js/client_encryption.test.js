@@ -1,5 +1,6 @@
 "use strict";
-// Client-side encryption: the SDK encrypts, the server keeps keys that it cannot unwrap and values that it cannot read.
+// Client-side encryption: the SDK encrypts; the server stores keys that it cannot unwrap and values that it cannot
+// read.
 
 const assert = require("node:assert/strict");
 const crypto = require("node:crypto");
@@ -19,7 +20,7 @@ const { key, overBoth, plain, refused, unique } = require("./support");
 const AEAD = EncryptionAlgorithm.AEAD_AES_256_CBC_HMAC_SHA256;
 const PERSON = { id: "1", pk: "a", name: "Ada", ssn: "123-45-6789", age: 36, address: { city: "London", rooms: [1, 2] } };
 
-/** A vault with one key pair; it is all that could read what is stored. */
+/** A vault with one key pair; only it can decrypt what is stored. */
 class Vault {
   encryptionKeyResolverName = EncryptionKeyResolverName.AzureKeyVault;
   #pair = crypto.generateKeyPairSync("rsa", { modulusLength: 2048 });
@@ -58,21 +59,21 @@ overBoth("client-side encryption", (world) => {
   const vault = new Vault();
   const trusted = () => world.connect({ clientEncryptionOptions: { keyEncryptionKeyResolver: vault } });
 
-  /** A database with its key, and a container of two partitions whose policy names it. */
+  /** A database with its key, and a container with two partitions whose policy names the key. */
   async function encrypted(clientEncryptionPolicy = POLICY) {
     const { database } = await trusted().databases.create({ id: unique("enc") });
     await database.createClientEncryptionKey("cek", AEAD, wrappedBy(1));
     const more = { clientEncryptionPolicy, throughput: 12000 };
     const { container } = await database.containers.create({ id: unique("c"), partitionKey: key("/pk"), ...more });
-    return { database, container, blind: world.client.database(database.id).container(container.id) };
+    return { database, container, untrusted: world.client.database(database.id).container(container.id) };
   }
 
-  test("what the policy names is read in the clear by who has the key, and by nobody else", async () => {
-    const { database, container, blind } = await encrypted();
+  test("only clients with the key can read the encrypted paths", async () => {
+    const { database, container, untrusted } = await encrypted();
     const { resource: created } = await container.items.create(PERSON);
     assert.deepEqual(plain(created), PERSON);
     assert.deepEqual(plain((await container.item("1", "a").read()).resource), PERSON);
-    const { resource: stored } = await blind.item("1", "a").read();
+    const { resource: stored } = await untrusted.item("1", "a").read();
     assert.equal(stored.name, "Ada");
     for (const name of ["ssn", "age"]) assert.match(stored[name], /^[A-Za-z0-9+/]+=*$/);
     assert.doesNotMatch(JSON.stringify(stored), /London|123-45/);
@@ -114,22 +115,22 @@ overBoth("client-side encryption", (world) => {
 
   test("id and partition key can be encrypted by a policy of version 2", async () => {
     const includedPaths = ["/id", "/pk"].map((name) => path(name, EncryptionType.DETERMINISTIC));
-    const { database, container, blind } = await encrypted({ policyFormatVersion: 2, includedPaths });
+    const { database, container, untrusted } = await encrypted({ policyFormatVersion: 2, includedPaths });
     await container.items.create(PERSON);
     assert.deepEqual(plain((await container.item("1", "a").read()).resource), PERSON);
-    const [stored] = (await blind.items.readAll().fetchAll()).resources;
+    const [stored] = (await untrusted.items.readAll().fetchAll()).resources;
     assert.notEqual(stored.id, "1");
     assert.notEqual(stored.pk, "a");
     await database.delete();
   });
 
-  test("a client that remembers a container of before is told so, and goes on", async () => {
+  test("a client with a stale container gets an error once, and continues", async () => {
     const { database, container } = await encrypted();
     await container.items.create(PERSON);
     const { resource: definition } = await container.read();
     await container.delete();
-    const anew = { id: definition.id, partitionKey: key("/pk"), clientEncryptionPolicy: POLICY };
-    await trusted().database(database.id).containers.create(anew);
+    const definitionAgain = { id: definition.id, partitionKey: key("/pk"), clientEncryptionPolicy: POLICY };
+    await trusted().database(database.id).containers.create(definitionAgain);
     await assert.rejects(container.items.create(PERSON), /possible mismatch in Client Encryption Policy.*it was created anew/);
     await container.items.create(PERSON);
     await database.delete();

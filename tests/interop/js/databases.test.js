@@ -1,5 +1,5 @@
 "use strict";
-// The life of a database and of a container, and finding them by id: S3 to S9, S15.
+// Creating, reading and deleting databases and containers, and finding them by ID: S3 to S9, S15.
 
 const assert = require("node:assert/strict");
 const { test } = require("node:test");
@@ -26,16 +26,16 @@ overBoth("databases", (world) => {
     await refused(database.delete(), 404);
   });
 
-  test("a taken name is 409", async () => {
+  test("an existing name is 409", async () => {
     await refused(world.client.databases.create({ id: world.database.id }), 409);
   });
 
-  test("createIfNotExists makes it once", async () => {
+  test("createIfNotExists creates once", async () => {
     const { resource } = await world.client.databases.createIfNotExists({ id: world.database.id });
     assert.equal(resource._rid, (await world.database.read()).resource._rid);
   });
 
-  test("list finds it, whole and in pages of one", async () => {
+  test("list contains it, in one page and in pages of one", async () => {
     assert.ok(ids(await world.client.databases.readAll().fetchAll()).includes(world.database.id));
     const seen = await pages(world.client.databases.readAll({ maxItemCount: 1 }));
     assert.ok(seen.every((page) => page.length <= 1));
@@ -44,7 +44,7 @@ overBoth("databases", (world) => {
 
   test("query by id", async () => {
     assert.deepEqual(ids(await world.client.databases.query(byId(world.database.id)).fetchAll()), [world.database.id]);
-    assert.deepEqual(ids(await world.client.databases.query(byId(unique("nobody"))).fetchAll()), []);
+    assert.deepEqual(ids(await world.client.databases.query(byId(unique("unknown"))).fetchAll()), []);
   });
 
   for (const suffix of ["😀", "हिन्दी", "ü ö", "!@$%^&*()-~`'_[]{}|;:,.<>"]) {
@@ -67,7 +67,7 @@ overBoth("containers", (world) => {
     await refused(container.read(), 404);
   });
 
-  test("S3: the partition key is kept exactly", async () => {
+  test("S3: the partition key is stored exactly", async () => {
     for (const definition of [key("/deviceId"), key("/deviceId", 1), key(["/a", "/b", "/c"])]) {
       const container = await world.make(definition);
       assert.deepEqual((await container.read()).resource.partitionKey.paths, definition.paths);
@@ -75,14 +75,14 @@ overBoth("containers", (world) => {
     }
   });
 
-  test("a path alone is enough of a definition", async () => {
+  test("a definition may consist of the path alone", async () => {
     const container = await world.make({ paths: ["/pk"] });
     assert.deepEqual((await container.read()).resource.partitionKey.paths, ["/pk"]);
     await container.items.create({ id: "x", pk: "a" });
     assert.equal((await container.item("x", "a").read()).resource.id, "x");
   });
 
-  test("a taken name is 409, createIfNotExists is not", async () => {
+  test("an existing name is 409, but not for createIfNotExists", async () => {
     const container = await world.make("/pk");
     await refused(world.database.containers.create({ id: container.id, partitionKey: key("/pk") }), 409);
     const again = await world.database.containers.createIfNotExists({ id: container.id, partitionKey: key("/pk") });
@@ -90,11 +90,11 @@ overBoth("containers", (world) => {
   });
 
   test("list in pages, query by id", async () => {
-    const made = [await world.make("/pk"), await world.make("/pk"), await world.make("/pk")];
+    const created = [await world.make("/pk"), await world.make("/pk"), await world.make("/pk")];
     const seen = await pages(world.database.containers.readAll({ maxItemCount: 2 }));
     assert.ok(seen.every((page) => page.length <= 2));
-    for (const { id } of made) assert.ok(seen.flat().some((container) => container.id === id));
-    assert.deepEqual(ids(await world.database.containers.query(byId(made[0].id)).fetchAll()), [made[0].id]);
+    for (const { id } of created) assert.ok(seen.flat().some((container) => container.id === id));
+    assert.deepEqual(ids(await world.database.containers.query(byId(created[0].id)).fetchAll()), [created[0].id]);
   });
 
   test("replace changes the policy and keeps the rid", async () => {

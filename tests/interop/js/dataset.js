@@ -1,8 +1,8 @@
 "use strict";
-// The items that every query test asks about, and what a query should make of them, in plain JavaScript.
+// The items of all query tests, and helpers that compute the expected results in plain JavaScript.
 //
-// READINGS lie in a container of five partitions under 23 keys. `mixed` holds every JSON type in turn, and is absent
-// from one item in eight. Expectations are computed from this list and never typed by hand.
+// READINGS are in a container with five partitions under 23 keys. `mixed` has every JSON type in turn, and is missing
+// from one item in eight. Expected results are computed from this list and never typed by hand.
 
 const { count } = require("./support");
 
@@ -53,7 +53,7 @@ async function readings(world) {
   return container;
 }
 
-/** Where a value stands in ORDER BY: its type first. Arrays are alike among themselves, and objects too. */
+/** The sort key of a value in ORDER BY: its type first. All arrays are equal, and so are all objects. */
 function rank(value) {
   if (value === undefined) return [0, 0];
   if (value === null) return [1, 0];
@@ -69,19 +69,19 @@ function compare(a, b) {
   return x[at] < y[at] ? -1 : x[at] > y[at] ? 1 : 0;
 }
 
-/** Sorted by these keys, each [value of an item, descends]. */
+/** Sorted by these keys, each [value of an item, whether it is descending]. */
 function inOrder(items, keys) {
   const order = (a, b) => {
     for (const [value, descends] of keys) {
-      const way = compare(value(a), value(b));
-      if (way) return descends ? -way : way;
+      const result = compare(value(a), value(b));
+      if (result) return descends ? -result : result;
     }
     return 0;
   };
   return [...items].sort(order);
 }
 
-/** For results whose order is not promised: the same texts in the same order when the same values are there equally often. */
+/** For results whose order is not guaranteed: equal lists if each value occurs equally often. */
 const bag = (values) => values.map(canonical).sort();
 
 function canonical(value) {

@@ -1,13 +1,13 @@
 "use strict";
-// Full-text and hybrid search over several partitions. This SDK gathers the statistics, runs the components and fuses
-// them; what it should come to is worked out here from the published formulas: BM25 (k1 1.2, b 0.75) and RRF (60).
+// Full-text and hybrid search over several partitions. This SDK collects the statistics, runs the components and fuses
+// them; the tests compute the expected results from the published formulas: BM25 (k1 1.2, b 0.75) and RRF (60).
 
 const assert = require("node:assert/strict");
 const { before, test } = require("node:test");
 const { split } = require("./management");
 const { overBoth, refused } = require("./support");
 
-// No stop words and no two forms of one word: words are what they look like.
+// No stop words and no two forms of one word: stemming changes nothing.
 const WORDS = ["apple", "brick", "cloud", "drum", "elbow", "flint", "grape", "hammock"];
 
 function document(n) {
@@ -69,7 +69,7 @@ function rrf(components, weights) {
   return fused;
 }
 
-/** The rows are the best, and the best come first; whoever has the same score may stand for another. */
+/** The rows are the best ones in descending order of score; items with equal scores are interchangeable. */
 function checkOrder(rows, scores, many) {
   const rounded = (score) => Math.round(score * 1e9);
   const best = [...scores.values()].sort((a, b) => b - a).slice(0, many);
@@ -129,7 +129,7 @@ overBoth("full text", (world) => {
     checkOrder(await all(query), rrf([bm25("text", ["grape"]), distances([60, 12])]), 15);
   });
 
-  test("a split changes no answer", async () => {
+  test("a split does not change the results", async () => {
     for (const _ of [1, 2]) {
       await split(container);
       const query = "SELECT TOP 20 c.id FROM c ORDER BY RANK FullTextScore(c.text, 'drum', 'elbow')";
@@ -139,7 +139,7 @@ overBoth("full text", (world) => {
     }
   });
 
-  test("a direction is refused", async () => {
+  test("a sort direction is 400", async () => {
     await refused(all("SELECT TOP 3 c.id FROM c ORDER BY RANK FullTextScore(c.text, 'grape') DESC"), 400);
   });
 });

@@ -1,24 +1,24 @@
 "use strict";
-// Global secondary indexes: the SDK sends the definition as it is given.
+// Global secondary indexes: the SDK sends the definition unchanged.
 
 const assert = require("node:assert/strict");
 const { test } = require("node:test");
 const { split } = require("./management");
 const { overBoth, refused, unique } = require("./support");
 
-/** An index follows its source by itself, in its own time. */
-async function eventually(read, wanted) {
+/** An index is maintained asynchronously. */
+async function eventually(read, expected) {
   const deadline = Date.now() + 20_000;
   let found = await read();
-  while (JSON.stringify(found) !== JSON.stringify(wanted) && Date.now() < deadline) {
+  while (JSON.stringify(found) !== JSON.stringify(expected) && Date.now() < deadline) {
     await new Promise((resolve) => setTimeout(resolve, 50));
     found = await read();
   }
-  assert.deepEqual(found, wanted);
+  assert.deepEqual(found, expected);
 }
 
 overBoth("global secondary indexes", (world) => {
-  test("an index is filled, follows, and is not written to", async () => {
+  test("an index is filled and maintained, and rejects writes", async () => {
     const source = await world.make("/customer", { throughput: 30000 });
     for (let n = 0; n < 9; n++) {
       await source.items.create({ id: `${n}`, customer: `c${n % 4}`, city: ["Rome", "Oslo", "Lima"][n % 3], n });

@@ -1,5 +1,6 @@
 "use strict";
-// One item at a time: S1, S6, S10 to S13, S16, S20, S21, S23, S29, S95 to S98, S100; etags, ids, sizes, charges.
+// Operations on single items: S1, S6, S10 to S13, S16, S20, S21, S23, S29, S95 to S98, S100; etags, IDs, sizes,
+// charges.
 
 const assert = require("node:assert/strict");
 const { before, test } = require("node:test");
@@ -20,7 +21,7 @@ overBoth("items", (world) => {
     container = await world.make("/pk");
   });
 
-  test("S95 S97 S98 S100: the life of the sample document", async () => {
+  test("S95 S97 S98 S100: create, read, replace and delete the sample document", async () => {
     const readings = await world.make("/deviceId");
     const { resource: created, statusCode, item } = await readings.items.create(READING);
     assert.equal(statusCode, 201);
@@ -76,16 +77,16 @@ overBoth("items", (world) => {
     await missing(byId.item("x", "x"));
   });
 
-  test("S1: items of different shapes live together", async () => {
+  test("S1: a container stores items of different shapes", async () => {
     const shapes = [{ id: "s1", pk: "shapes", text: "x" }, { id: "s2", pk: "shapes", list: [1, { deep: true }] }, { id: "s3", pk: "shapes" }];
     for (const shape of shapes) await container.items.create({ ...shape });
     for (const shape of shapes) assert.deepEqual(plain((await container.item(shape.id, "shapes").read()).resource), shape);
   });
 
   test("a missing item and a missing container are 404", async () => {
-    await missing(container.item("nobody", "a"));
-    await missing(world.database.container("nothing").item("x", "a"));
-    await refused(world.database.container("nothing").items.create({ id: "x", pk: "a" }), 404);
+    await missing(container.item("missing", "a"));
+    await missing(world.database.container("missing").item("x", "a"));
+    await refused(world.database.container("missing").items.create({ id: "x", pk: "a" }), 404);
   });
 
   for (const value of ["", "a", "7", "é", "日本", "😀", 'q"uo\\te', 0, 7, -1.5, 1e300, true, false, null]) {
@@ -99,7 +100,7 @@ overBoth("items", (world) => {
     });
   }
 
-  test("S10: no key property is a key of its own, and not null", async () => {
+  test("S10: a missing key property is a separate key, different from null", async () => {
     await container.items.create({ id: "keyless" });
     assert.equal((await container.item("keyless").read()).resource.id, "keyless");
     await missing(container.item("keyless", null));
@@ -128,13 +129,13 @@ overBoth("items", (world) => {
     assert.equal(changed.resource.n, 1);
   });
 
-  test("Prefer: return=minimal answers without a body", async () => {
+  test("Prefer: return=minimal results without a body", async () => {
     await container.items.create({ id: "minimal", pk: "a" });
     const item = container.item("minimal", "a");
-    const answer = await item.replace({ id: "minimal", pk: "a", n: 1 }, { initialHeaders: { prefer: "return=minimal" } });
-    assert.equal(answer.statusCode, 200);
-    assert.ok(!answer.resource);
-    assert.equal(answer.etag, (await item.read()).resource._etag);
+    const response = await item.replace({ id: "minimal", pk: "a", n: 1 }, { initialHeaders: { prefer: "return=minimal" } });
+    assert.equal(response.statusCode, 200);
+    assert.ok(!response.resource);
+    assert.equal(response.etag, (await item.read()).resource._etag);
   });
 
   const IDS = ["a b", " leading", "é", "日本語", "😀👩‍👩‍👧", "!@$%^&*()-~`'_[]{}|;:,.<>", "a%20b", "100%", "a+b", "a=b&c=d", '"quoted"', "x".repeat(255)];
@@ -172,7 +173,7 @@ overBoth("items", (world) => {
     for (let i = 1; i < charges.length; i++) assert.ok(charges[i] > charges[i - 1], String(charges));
   });
 
-  test("JSON comes back as it went", async () => {
+  test("JSON is read unchanged", async () => {
     const value = {
       numbers: [0, -1, 0.1, 1e21, Number.MAX_VALUE, Number.MIN_VALUE, 2 ** 53, 0.1 + 0.2],
       strings: ["", 'q"\\/', "\b\f\n\r\t", "\u0000\u001f\u007f\u2028\ufeff", "日本 😀"],
@@ -186,7 +187,7 @@ overBoth("items", (world) => {
 
   test("session tokens: a read has the token of the write before it", async () => {
     const quiet = await world.make("/pk");
-    const token = (answer) => answer.headers["x-ms-session-token"];
+    const token = (response) => response.headers["x-ms-session-token"];
     const written = token(await quiet.items.create({ id: "x", pk: "a" }));
     assert.match(written, /^0:[^#]+#\d+/);
     assert.equal(token(await quiet.item("x", "a").read()), written);
@@ -194,7 +195,7 @@ overBoth("items", (world) => {
     assert.equal((await other.item("x", "a").read({ sessionToken: written })).resource.id, "x");
   });
 
-  test("1,000 requests at once", async () => {
+  test("1,000 concurrent requests", async () => {
     const wide = await world.make("/pk", { throughput: 18000 });
     const created = await Promise.all(count(1000).map((n) => wide.items.create({ id: String(n), pk: n, n })));
     assert.deepEqual(created.map(({ resource }) => resource.n), count(1000));
@@ -202,19 +203,19 @@ overBoth("items", (world) => {
     assert.deepEqual(read.map(({ resource }) => resource.n), count(1000));
   });
 
-  test("of 100 who create one item, one is first", async () => {
-    const answers = await Promise.allSettled(count(100).map((n) => container.items.create({ id: "race", pk: "a", n })));
-    assert.equal(answers.filter(({ status }) => status === "fulfilled").length, 1);
-    for (const { reason } of answers.filter(({ status }) => status === "rejected")) assert.equal(reason.code, 409);
+  test("of 100 concurrent creates of one item, one succeeds", async () => {
+    const results = await Promise.allSettled(count(100).map((n) => container.items.create({ id: "race", pk: "a", n })));
+    assert.equal(results.filter(({ status }) => status === "fulfilled").length, 1);
+    for (const { reason } of results.filter(({ status }) => status === "rejected")) assert.equal(reason.code, 409);
   });
 
-  test("a container that was dropped and made again is empty and works", async () => {
+  test("a container that was deleted and created again is empty and works", async () => {
     const old = await world.make("/pk");
     await old.items.create({ id: "x", pk: "a" });
     const { resource: before } = await old.read();
-    const behind = world.connect().database(world.database.id);
-    await behind.container(old.id).delete();
-    await behind.containers.create({ id: old.id, partitionKey: { paths: ["/pk"], kind: "Hash", version: 2 } });
+    const otherClient = world.connect().database(world.database.id);
+    await otherClient.container(old.id).delete();
+    await otherClient.containers.create({ id: old.id, partitionKey: { paths: ["/pk"], kind: "Hash", version: 2 } });
     await missing(old.item("x", "a"));
     await old.items.create({ id: "x", pk: "a" });
     assert.equal((await old.item("x", "a").read()).statusCode, 200);

@@ -5,7 +5,7 @@ const assert = require("node:assert/strict");
 const { before, test } = require("node:test");
 const { count, key, missing, overBoth, refused } = require("./support");
 
-const range = (answer) => answer.headers["x-ms-documentdb-partitionkeyrangeid"];
+const range = (response) => response.headers["x-ms-documentdb-partitionkeyrangeid"];
 
 overBoth("partition keys", (world) => {
   for (const version of [1, 2]) {
@@ -28,7 +28,7 @@ overBoth("partition keys", (world) => {
     for (const end of ["a", "b"]) await container.items.create({ id: "x", pk: "k".repeat(101) + end });
   });
 
-  test("S18: small keys are told apart by 100 characters", async () => {
+  test("S18: small keys differ in the first 100 characters", async () => {
     const container = await world.make(key("/pk", 1));
     await container.items.create({ id: "x", pk: "k".repeat(100) + "a" });
     await refused(container.items.create({ id: "x", pk: "k".repeat(100) + "b" }), 409);
@@ -42,7 +42,7 @@ overBoth("hierarchical keys", (world) => {
     three = await world.make(["/tenant", "/user", "/session"], { throughput: 12000 });
   });
 
-  test("the life of an item under two levels", async () => {
+  test("item operations under two levels", async () => {
     await two.items.create({ id: "x", tenant: "t", user: "u", n: 1 });
     const item = two.item("x", ["t", "u"]);
     assert.equal((await item.read()).resource.n, 1);
@@ -64,14 +64,14 @@ overBoth("hierarchical keys", (world) => {
     });
   }
 
-  test("an absent level is a key of its own, and not null", async () => {
+  test("a missing level is a separate key, different from null", async () => {
     await two.items.create({ id: "absent", tenant: "t" });
     assert.equal((await two.item("absent", ["t", {}]).read()).resource.id, "absent");
     assert.equal((await two.item("absent", ["t", undefined]).read()).resource.id, "absent");
     await missing(two.item("absent", ["t", null]));
   });
 
-  test("all levels absent", async () => {
+  test("all levels missing", async () => {
     await two.items.create({ id: "nothing" });
     assert.equal((await two.item("nothing").read()).resource.id, "nothing");
   });
@@ -82,7 +82,7 @@ overBoth("hierarchical keys", (world) => {
     await refused(three.item("whole", ["t"]).delete(), 400, 1001);
   });
 
-  test("a key that disagrees with the body is 400/1001", async () => {
+  test("a key that does not match the body is 400/1001", async () => {
     await two.items.create({ id: "agree", tenant: "t", user: "u" });
     await refused(two.item("agree", ["t", "u"]).replace({ id: "agree", tenant: "t", user: "other" }), 400, 1001);
   });

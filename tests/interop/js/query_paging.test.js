@@ -1,5 +1,6 @@
 "use strict";
-// Pages and tokens (S106), where queries go and what they tell (S101, S102, S112), hierarchical keys, refusals, new policies.
+// Pages and continuation tokens (S106), routing and metrics (S101, S102, S112), hierarchical keys, errors, new
+// policies.
 
 const assert = require("node:assert/strict");
 const { before, test } = require("node:test");
@@ -14,8 +15,8 @@ const TEXTS = [
   "SELECT VALUE c.id FROM c ORDER BY c.metric DESC",
   "SELECT VALUE t FROM c JOIN t IN c.tags",
 ];
-// What this SDK cannot resume across partitions, whatever the server: it filters several sort keys with AND, and its
-// tokens lose count of TOP, OFFSET and LIMIT. The server resumes all of them when they are about one key.
+// What this SDK cannot resume across partitions, whatever the server does: it combines several sort keys with AND, and
+// its tokens do not count TOP, OFFSET and LIMIT. The server resumes all of them within one key.
 const WITHIN_ONE_KEY = [
   "SELECT VALUE c.id FROM c ORDER BY c.kind, c.metric DESC",
   "SELECT VALUE c.id FROM c OFFSET 2 LIMIT 6",
@@ -32,24 +33,24 @@ overBoth("pages of queries", (world) => {
     container = await readings(world);
   });
 
-  /** Every page through a client of its own, with nothing but the token of the page before. */
+  /** Reads every page through a new client that gets only the token of the page before. */
   async function pageByPage(query, options) {
     const rows = [];
     let continuationToken;
     let pages = 0;
     do {
       assert.ok(++pages < 300, "the pages do not end");
-      const again = world.connect().database(world.database.id).container(container.id);
-      const answer = await again.items.query(query, { ...options, continuationToken }).fetchNext();
-      rows.push(...(answer.resources ?? []));
-      continuationToken = answer.continuationToken;
+      const newClient = world.connect().database(world.database.id).container(container.id);
+      const response = await newClient.items.query(query, { ...options, continuationToken }).fetchNext();
+      rows.push(...(response.resources ?? []));
+      continuationToken = response.continuationToken;
     } while (continuationToken);
     return rows;
   }
 
   for (const query of [...TEXTS, ...WITHIN_ONE_KEY]) {
     for (const maxItemCount of [1, 2, 7]) {
-      test(`S106: another client goes on within one key, pages of ${maxItemCount}: ${query}`, async () => {
+      test(`S106: another client resumes within one key, pages of ${maxItemCount}: ${query}`, async () => {
         const options = { partitionKey: ONE_KEY, maxItemCount };
         const whole = (await container.items.query(query, { partitionKey: ONE_KEY }).fetchAll()).resources;
         assert.deepEqual(await pageByPage(query, options), whole);
@@ -59,14 +60,14 @@ overBoth("pages of queries", (world) => {
 
   for (const query of TEXTS) {
     for (const maxItemCount of [2, 7, 50]) {
-      test(`S106: another client goes on across partitions, pages of ${maxItemCount}: ${query}`, async () => {
+      test(`S106: another client resumes across partitions, pages of ${maxItemCount}: ${query}`, async () => {
         const whole = (await container.items.query(query).fetchAll()).resources;
         assert.deepEqual(await pageByPage(query, { maxItemCount, enableQueryControl: true }), whole);
       });
     }
   }
 
-  test("a token of one kilobyte is enough", async () => {
+  test("tokens keep to a limit of one kilobyte", async () => {
     for (const query of TEXTS) {
       const options = { partitionKey: ONE_KEY, maxItemCount: 2, continuationTokenLimitInKB: 1 };
       const { continuationToken } = await container.items.query(query, options).fetchNext();
@@ -75,12 +76,12 @@ overBoth("pages of queries", (world) => {
     }
   });
 
-  test("every way to walk through pages", async () => {
+  test("every way to page through results", async () => {
     const query = "SELECT VALUE c.id FROM c ORDER BY c.n";
     const ids = READINGS.map((item) => item.id);
-    const walked = [];
-    for await (const { resources } of container.items.query(query, { maxItemCount: 23 }).getAsyncIterator()) walked.push(...resources);
-    assert.deepEqual(walked, ids);
+    const iterated = [];
+    for await (const { resources } of container.items.query(query, { maxItemCount: 23 }).getAsyncIterator()) iterated.push(...resources);
+    assert.deepEqual(iterated, ids);
     const iterator = container.items.query(query, { maxItemCount: 50, bufferItems: true });
     const fetched = [];
     while (iterator.hasMoreResults()) fetched.push(...((await iterator.fetchNext()).resources ?? []));
@@ -88,54 +89,54 @@ overBoth("pages of queries", (world) => {
   });
 
   const partitionsOf = (plan) => [...plan.matchAll(/ on (\d+) partition/g)].reduce((total, [, many]) => total + Number(many), 0);
-  /** The plan that the server tells for one page. The SDK hands out a page's headers only through a plugin. */
-  async function visited(at, query) {
+  /** The number of partitions in the query plan header. The SDK exposes a page's headers only through a plugin. */
+  async function partitionsRead(at, query) {
     const plans = [];
     const on = "request";
     const plugin = async (context, _, next) => {
-      const answer = await next(context);
-      if (answer.headers["x-pleiad-query-plan"]) plans.push(answer.headers["x-pleiad-query-plan"]);
-      return answer;
+      const response = await next(context);
+      if (response.headers["x-pleiad-query-plan"]) plans.push(response.headers["x-pleiad-query-plan"]);
+      return response;
     };
     const client = world.connect({ plugins: [{ on, plugin }] });
     await client.database(world.database.id).container(at.id).items.query(query, { populateIndexMetrics: true, maxItemCount: 1000 }).fetchAll();
     return plans.reduce((total, plan) => total + partitionsOf(plan), 0);
   }
 
-  test("S101 S102 S112: a key in the filter goes to one partition, no key to every one", async () => {
-    assert.equal(await visited(container, `SELECT * FROM c WHERE c.pk = '${ONE_KEY}' AND c.kind = 'humidity'`), 1);
-    assert.equal(await visited(container, "SELECT * FROM c WHERE c.kind = 'humidity'"), RANGES);
+  test("S101 S102 S112: a filter on the key reads one partition, a filter without it reads all", async () => {
+    assert.equal(await partitionsRead(container, `SELECT * FROM c WHERE c.pk = '${ONE_KEY}' AND c.kind = 'humidity'`), 1);
+    assert.equal(await partitionsRead(container, "SELECT * FROM c WHERE c.kind = 'humidity'"), RANGES);
     const byId = await world.make("/id", { throughput: THROUGHPUT });
     await load(byId, READINGS.slice(0, 20));
-    assert.equal(await visited(byId, "SELECT * FROM c WHERE c.id = '0007'"), 1);
+    assert.equal(await partitionsRead(byId, "SELECT * FROM c WHERE c.id = '0007'"), 1);
   });
 
   test("query metrics, index metrics and charges", async () => {
     const options = { partitionKey: ONE_KEY, populateQueryMetrics: true, populateIndexMetrics: true };
-    const answer = await container.items.query("SELECT * FROM c WHERE c.metric > 10", options).fetchNext();
-    const metrics = JSON.stringify(answer.queryMetrics);
+    const response = await container.items.query("SELECT * FROM c WHERE c.metric > 10", options).fetchNext();
+    const metrics = JSON.stringify(response.queryMetrics);
     assert.match(metrics, /outputDocumentCount|retrievedDocumentCount/);
-    assert.match(answer.indexMetrics, /\/pk\/\?/);
-    assert.ok(answer.requestCharge > 0);
+    assert.match(response.indexMetrics, /\/pk\/\?/);
+    assert.ok(response.requestCharge > 0);
     const all = await container.items.query("SELECT * FROM c ORDER BY c.n", { populateQueryMetrics: true, maxItemCount: 1000 }).fetchAll();
-    assert.ok(all.requestCharge > answer.requestCharge);
+    assert.ok(all.requestCharge > response.requestCharge);
   });
 
-  test("the beginning of a hierarchical key", async () => {
+  test("a prefix of a hierarchical key", async () => {
     const people = count(120).map((n) => ({ id: String(n), tenant: `t${n % 3}`, user: `u${n % 4}`, session: n % 5, n }));
     const tenants = await world.make(["/tenant", "/user", "/session"], { throughput: THROUGHPUT });
     await load(tenants, people);
     const levels = (one) => [one.tenant, one.user, one.session];
-    for (const prefix of [["t0"], ["t1", "u2"], ["t2", "u3", 4], ["t0", "nobody"]]) {
-      const wanted = people.filter((one) => prefix.every((level, at) => levels(one)[at] === level)).map((one) => one.n);
+    for (const prefix of [["t0"], ["t1", "u2"], ["t2", "u3", 4], ["t0", "missing"]]) {
+      const expected = people.filter((one) => prefix.every((level, at) => levels(one)[at] === level)).map((one) => one.n);
       const numbers = (await tenants.items.query("SELECT VALUE c.n FROM c", { partitionKey: prefix, maxItemCount: 7 }).fetchAll()).resources;
-      assert.deepEqual(numbers.sort((a, b) => a - b), wanted);
+      assert.deepEqual(numbers.sort((a, b) => a - b), expected);
     }
     const filtered = await tenants.items.query("SELECT VALUE c.n FROM c WHERE c.tenant = 't1' AND c.user = 'u2' ORDER BY c.n").fetchAll();
     assert.deepEqual(filtered.resources, people.filter((one) => one.tenant === "t1" && one.user === "u2").map((one) => one.n));
   });
 
-  const REFUSED = [
+  const INVALID = [
     ["SELECT * FORM c", "SC1001"],
     ["SELECT c.value FROM c", "SC1001"],
     ["SELECT * FROM c WHERE d.n = 1", "SC2001"],
@@ -143,20 +144,20 @@ overBoth("pages of queries", (world) => {
     ["SELECT ABS(c.n, 1) FROM c", "SC2050"],
     ["SELECT TOP @n * FROM c", "SC2060"],
   ];
-  for (const [query, told] of REFUSED) {
+  for (const [query, code] of INVALID) {
     test(`400: ${query}`, async () => {
       for (const options of [{}, { partitionKey: ONE_KEY }]) {
         const error = await refused(container.items.query(query, options).fetchAll(), 400);
-        assert.ok(JSON.stringify(error.body ?? error.message).includes(told), error.message);
+        assert.ok(JSON.stringify(error.body ?? error.message).includes(code), error.message);
       }
     });
   }
 
-  test("a made-up token is 400", async () => {
+  test("an invalid token is 400", async () => {
     await refused(container.items.query(TEXTS[0], { partitionKey: ONE_KEY, continuationToken: "made up" }).fetchNext(), 400);
   });
 
-  test("a new indexing policy is applied, and queries answer throughout", async () => {
+  test("a new indexing policy is applied, and queries use it", async () => {
     const unindexed = await world.make("/pk", { throughput: THROUGHPUT, indexingPolicy: { indexingMode: "none", automatic: false } });
     await load(unindexed, OF_ONE_KEY);
     await refused(unindexed.items.query("SELECT * FROM c ORDER BY c.n").fetchAll(), 400);

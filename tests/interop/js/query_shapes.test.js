@@ -1,5 +1,5 @@
 "use strict";
-// Queries of every shape, over five partitions and over one key (S102, S104, S105 to S110).
+// Queries with every clause, over five partitions and over one key (S102, S104, S105 to S110).
 
 const assert = require("node:assert/strict");
 const { before, describe, test } = require("node:test");
@@ -8,7 +8,7 @@ const { overBoth, plain, refused } = require("./support");
 
 const named = (parameters) => Object.entries(parameters).map(([name, value]) => ({ name: `@${name}`, value }));
 
-// filter, parameters, what it keeps
+// filter, parameters, and the same filter in JavaScript
 const FILTERS = [
   ["c.n = 17", {}, (c) => c.n === 17],
   ["c.metric > 20", {}, (c) => c.metric > 20],
@@ -31,7 +31,7 @@ const FILTERS = [
   ["c.n = 1000", {}, () => false],
 ];
 
-// text, the rows of one item
+// text, and the rows that it returns for one item
 const ROWS = [
   ["SELECT c.id, c.n FROM c", (c) => [{ id: c.id, n: c.n }]],
   ["SELECT c.place.city AS town FROM c", (c) => [{ town: c.place.city }]],
@@ -86,32 +86,32 @@ overBoth("queries", (world) => {
     container = await readings(world);
   });
 
-  test(`the readings lie in ${RANGES} partitions`, async () => {
+  test(`the readings are in ${RANGES} partitions`, async () => {
     assert.equal((await container.readPartitionKeyRanges().fetchAll()).resources.length, RANGES);
   });
 
   const scopes = { "every partition": [{}, READINGS], "one key": [{ partitionKey: ONE_KEY }, OF_ONE_KEY] };
-  for (const [scope, [chosen, items]] of Object.entries(scopes)) {
+  for (const [scope, [scopeOptions, items]] of Object.entries(scopes)) {
     describe(scope, () => {
-      const ask = async (query, options) => (await container.items.query(query, { ...chosen, ...options }).fetchAll()).resources;
+      const run = async (query, options) => (await container.items.query(query, { ...scopeOptions, ...options }).fetchAll()).resources;
 
-      for (const [filter, parameters, keeps] of FILTERS) {
+      for (const [filter, parameters, matches] of FILTERS) {
         test(`S102 S104: WHERE ${filter}`, async () => {
-          const got = await ask({ query: `SELECT * FROM c WHERE ${filter}`, parameters: named(parameters) });
-          assert.deepEqual(bag(got.map(plain)), bag(items.filter(keeps)));
+          const got = await run({ query: `SELECT * FROM c WHERE ${filter}`, parameters: named(parameters) });
+          assert.deepEqual(bag(got.map(plain)), bag(items.filter(matches)));
         });
       }
 
       for (const [text, rows] of ROWS) {
         test(`S102 S110: ${text}`, async () => {
-          assert.deepEqual(bag(await ask(text)), bag(items.flatMap(rows)));
+          assert.deepEqual(bag(await run(text)), bag(items.flatMap(rows)));
         });
       }
 
       for (const [clause, keys] of ORDERS) {
         for (const maxItemCount of [2, undefined]) {
           test(`S108: ORDER BY ${clause}, pages of ${maxItemCount}`, async () => {
-            const got = await ask(`SELECT * FROM c ORDER BY ${clause}`, { maxItemCount });
+            const got = await run(`SELECT * FROM c ORDER BY ${clause}`, { maxItemCount });
             const sortKeys = (list) => list.map((item) => keys.map(([value]) => value(item)));
             assert.deepEqual(bag(got.map(plain)), bag(items));
             assert.deepEqual(sortKeys(got), sortKeys(inOrder(items, keys)));
@@ -120,13 +120,13 @@ overBoth("queries", (world) => {
       }
 
       for (const [text, value] of AGGREGATES) {
-        test(text, async () => assert.deepEqual(await ask(text), [value(items)]));
+        test(text, async () => assert.deepEqual(await run(text), [value(items)]));
       }
 
       for (const [text, key, row] of GROUPS) {
         for (const maxItemCount of [1, undefined]) {
           test(`${text}, pages of ${maxItemCount}`, async () => {
-            assert.deepEqual(bag(await ask(text, { maxItemCount })), bag(groups(items, key, row)));
+            assert.deepEqual(bag(await run(text, { maxItemCount })), bag(groups(items, key, row)));
           });
         }
       }
@@ -134,19 +134,19 @@ overBoth("queries", (world) => {
       test("S109: TOP, OFFSET and LIMIT are global", async () => {
         const numbers = items.map((item) => item.n);
         const part = { query: "SELECT VALUE c.n FROM c ORDER BY c.n OFFSET @o LIMIT @l", parameters: named({ o: 3, l: 5 }) };
-        assert.deepEqual(await ask("SELECT TOP 10 VALUE c.n FROM c ORDER BY c.n DESC"), [...numbers].reverse().slice(0, 10));
-        assert.deepEqual(await ask(part, { maxItemCount: 2 }), numbers.slice(3, 8));
-        const unordered = await ask("SELECT VALUE c.n FROM c");
-        assert.deepEqual(await ask("SELECT TOP 4 VALUE c.n FROM c"), unordered.slice(0, 4));
-        assert.deepEqual(await ask("SELECT VALUE c.n FROM c OFFSET 2 LIMIT 5"), unordered.slice(2, 7));
+        assert.deepEqual(await run("SELECT TOP 10 VALUE c.n FROM c ORDER BY c.n DESC"), [...numbers].reverse().slice(0, 10));
+        assert.deepEqual(await run(part, { maxItemCount: 2 }), numbers.slice(3, 8));
+        const unordered = await run("SELECT VALUE c.n FROM c");
+        assert.deepEqual(await run("SELECT TOP 4 VALUE c.n FROM c"), unordered.slice(0, 4));
+        assert.deepEqual(await run("SELECT VALUE c.n FROM c OFFSET 2 LIMIT 5"), unordered.slice(2, 7));
       });
 
       test("DISTINCT", async () => {
         const once = (values) => [...new Set(values)];
-        assert.deepEqual(bag(await ask("SELECT DISTINCT VALUE c.kind FROM c")), bag(once(items.map((c) => c.kind))));
+        assert.deepEqual(bag(await run("SELECT DISTINCT VALUE c.kind FROM c")), bag(once(items.map((c) => c.kind))));
         const pairs = once(items.map((c) => `${c.kind} ${c.on}`));
-        assert.equal((await ask("SELECT DISTINCT c.kind, c.on FROM c", { maxItemCount: 2 })).length, pairs.length);
-        const ordered = await ask("SELECT DISTINCT VALUE c.place.city FROM c ORDER BY c.place.city DESC");
+        assert.equal((await run("SELECT DISTINCT c.kind, c.on FROM c", { maxItemCount: 2 })).length, pairs.length);
+        const ordered = await run("SELECT DISTINCT VALUE c.place.city FROM c ORDER BY c.place.city DESC");
         assert.deepEqual(ordered, once(items.map((c) => c.place.city)).sort().reverse());
       });
     });
@@ -154,8 +154,8 @@ overBoth("queries", (world) => {
 
   const SAME = ["SELECT VALUE c.id FROM c", "SELECT VALUE c.id FROM c ORDER BY c.kind", "SELECT VALUE c.id FROM c WHERE c.metric > 10 ORDER BY c.floor DESC"];
   for (const query of SAME) {
-    test(`S105 S106 S107: parallel is like serial: ${query}`, async () => {
-      // Without an order this SDK gives pages in the order in which it fetched them: one page of each partition, then.
+    test(`S105 S106 S107: parallel execution equals serial execution: ${query}`, async () => {
+      // Without ORDER BY this SDK returns pages in the order in which it fetched them: so one page per partition.
       const pages = { maxItemCount: query.includes("ORDER BY") ? 17 : 1000, forceQueryPlan: true };
       const serial = (await container.items.query(query, { ...pages, maxDegreeOfParallelism: 1 }).fetchAll()).resources;
       assert.equal(new Set(serial).size, serial.length);
@@ -168,9 +168,9 @@ overBoth("queries", (world) => {
     });
   }
 
-  test("ORDER BY values of every type within one key; across partitions this SDK compares one type only", async () => {
-    for (const [way, descends] of [["ASC", false], ["DESC", true]]) {
-      const { resources } = await container.items.query(`SELECT * FROM c ORDER BY c.mixed ${way}`, { partitionKey: ONE_KEY }).fetchAll();
+  test("ORDER BY values of every type within one key; across partitions this SDK compares only one type", async () => {
+    for (const [direction, descends] of [["ASC", false], ["DESC", true]]) {
+      const { resources } = await container.items.query(`SELECT * FROM c ORDER BY c.mixed ${direction}`, { partitionKey: ONE_KEY }).fetchAll();
       const keys = [[(c) => c.mixed, descends]];
       const types = (list) => list.map((c) => [typeof c.mixed, Array.isArray(c.mixed)]);
       assert.deepEqual(types(resources), types(inOrder(OF_ONE_KEY, keys)));

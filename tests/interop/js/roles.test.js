@@ -1,5 +1,5 @@
 "use strict";
-// Bearer tokens and roles: a TokenCredential, as @azure/identity would be one, and what its principal may do.
+// Bearer tokens and roles: a TokenCredential, such as those of @azure/identity, and the permissions of its principal.
 
 const assert = require("node:assert/strict");
 const fs = require("node:fs");
@@ -18,7 +18,7 @@ function token(claims) {
   return `${signed}.${signature.toString("base64url")}`;
 }
 
-/** Good for an hour, unless told otherwise. */
+/** Valid for an hour, unless `claims` overrides it. */
 const credential = (principal, claims = {}) => ({
   getToken: async () => {
     const exp = Math.floor(Date.now() / 1000) + 3600;
@@ -29,7 +29,7 @@ const credential = (principal, claims = {}) => ({
 
 overBoth("roles", (world) => {
   const skip = world.scheme === "http" && "the SDK sends bearer tokens over https only";
-  const carrying = (container, aadCredentials) =>
+  const withCredential = (container, aadCredentials) =>
     world.connect({ key: undefined, aadCredentials }).database(world.database.id).container(container.id);
   const shop = async () => {
     const container = await world.make("/pk", { throughput: 30000 });
@@ -37,41 +37,41 @@ overBoth("roles", (world) => {
     return container;
   };
 
-  test("a reader reads and does not write", { skip }, async () => {
+  test("a reader may read and not write", { skip }, async () => {
     const container = await shop();
-    const mine = carrying(container, credential("reader"));
+    const target = withCredential(container, credential("reader"));
     for (const _ of [1, 2]) {
-      assert.equal((await mine.item("0", "a").read()).resource.n, 0);
-      const { resources } = await mine.items.query("SELECT VALUE c.n FROM c ORDER BY c.n").fetchAll();
+      assert.equal((await target.item("0", "a").read()).resource.n, 0);
+      const { resources } = await target.items.query("SELECT VALUE c.n FROM c ORDER BY c.n").fetchAll();
       assert.deepEqual(resources, [0, 1, 2, 3, 4, 5]);
       await split(container);
     }
-    await refused(mine.items.create({ id: "new", pk: "a" }), 403, 5302);
-    await refused(mine.item("0", "a").delete(), 403, 5302);
+    await refused(target.items.create({ id: "new", pk: "a" }), 403, 5302);
+    await refused(target.item("0", "a").delete(), 403, 5302);
   });
 
-  test("a contributor writes and does not manage", { skip }, async () => {
+  test("a contributor may write and not manage", { skip }, async () => {
     const container = await shop();
-    const mine = carrying(container, credential("contributor"));
-    await mine.items.upsert({ id: "new", pk: "a" });
-    await mine.item("new", "a").patch([{ op: "add", path: "/n", value: 1 }]);
-    await mine.item("new", "a").delete();
-    await refused(mine.delete(), 403, 5300);
-    await refused(mine.scripts.storedProcedures.create({ id: unique("s"), body: "function () {}" }), 403, 5300);
+    const target = withCredential(container, credential("contributor"));
+    await target.items.upsert({ id: "new", pk: "a" });
+    await target.item("new", "a").patch([{ op: "add", path: "/n", value: 1 }]);
+    await target.item("new", "a").delete();
+    await refused(target.delete(), 403, 5300);
+    await refused(target.scripts.storedProcedures.create({ id: unique("s"), body: "function () {}" }), 403, 5300);
     assert.equal((await container.read()).statusCode, 200);
   });
 
-  test("a role of one's own allows what it says", { skip }, async () => {
-    const mine = carrying(await shop(), credential("collector"));
-    await mine.items.create({ id: "new", pk: "a" });
-    await refused(mine.item("new", "a").read(), 403, 5302);
+  test("a custom role allows only its actions", { skip }, async () => {
+    const target = withCredential(await shop(), credential("collector"));
+    await target.items.create({ id: "new", pk: "a" });
+    await refused(target.item("new", "a").read(), 403, 5302);
   });
 
-  test("a group counts, a stranger and a token that has expired do not", { skip }, async () => {
+  test("a role of a group applies; a principal without role is 403, an expired token 401", { skip }, async () => {
     const container = await shop();
-    const member = carrying(container, credential("somebody", { groups: ["reader"] }));
+    const member = withCredential(container, credential("unassigned", { groups: ["reader"] }));
     assert.equal((await member.item("0", "a").read()).resource.n, 0);
-    await refused(carrying(container, credential("somebody")).item("0", "a").read(), 403, 5301);
-    await refused(carrying(container, credential("reader", { exp: 1 })).item("0", "a").read(), 401);
+    await refused(withCredential(container, credential("unassigned")).item("0", "a").read(), 403, 5301);
+    await refused(withCredential(container, credential("reader", { exp: 1 })).item("0", "a").read(), 401);
   });
 });

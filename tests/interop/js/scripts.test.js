@@ -16,12 +16,12 @@ overBoth("scripts", (world) => {
     container = await world.make("/pk");
   });
 
-  const store = async (name, body = source(name), home = container) => {
-    const { storedProcedure } = await home.scripts.storedProcedures.create({ id: name, body });
-    return (key, ...given) => storedProcedure.execute(key, given, { enableScriptLogging: true });
+  const store = async (name, body = source(name), target = container) => {
+    const { storedProcedure } = await target.scripts.storedProcedures.create({ id: name, body });
+    return (key, ...parameters) => storedProcedure.execute(key, parameters, { enableScriptLogging: true });
   };
 
-  test("the life of scripts", async () => {
+  test("scripts can be created, read, replaced and deleted", async () => {
     const { storedProcedures, triggers, userDefinedFunctions } = container.scripts;
     const { resource } = await storedProcedures.create({ id: "life", body: () => getContext().getResponse().setBody(1) });
     await refused(storedProcedures.create({ id: "life", body: "function () {}" }), 409);
@@ -35,8 +35,8 @@ overBoth("scripts", (world) => {
     await one.delete();
     assert.deepEqual((await storedProcedures.readAll().fetchAll()).resources, []);
 
-    const made = { id: "t", body: "function () {}", triggerType: TriggerType.Post, triggerOperation: TriggerOperation.All };
-    const { trigger } = await triggers.create(made);
+    const definition = { id: "t", body: "function () {}", triggerType: TriggerType.Post, triggerOperation: TriggerOperation.All };
+    const { trigger } = await triggers.create(definition);
     assert.equal((await trigger.read()).resource.triggerType, TriggerType.Post);
     await trigger.delete();
     const { userDefinedFunction } = await userDefinedFunctions.create({ id: "u", body: "x => x" });
@@ -44,7 +44,7 @@ overBoth("scripts", (world) => {
     assert.deepEqual((await userDefinedFunctions.readAll().fetchAll()).resources, []);
   });
 
-  test("S114 S116: a procedure is all or nothing, in one key", async () => {
+  test("S114 S116: a procedure is atomic, within one key", async () => {
     const run = await store("pair", `function (key) {
       __.createDocument(__.getSelfLink(), { id: "1", pk: "a" });
       __.createDocument(__.getSelfLink(), { id: "2", pk: key });
@@ -64,7 +64,7 @@ overBoth("scripts", (world) => {
     assert.match((await refused(run("a", 2), 400, 404)).message, /Error: none/);
   });
 
-  test("bulk import and delete go on where they stopped", async () => {
+  test("bulk import and delete resume", async () => {
     const load = await store("bulkImport");
     const clear = await store("bulkDelete");
     const documents = count(300).map((n) => ({ id: String(n), pk: "bulk", n }));
@@ -85,7 +85,7 @@ overBoth("scripts", (world) => {
     await container.items.create({ id: "ben", pk: "team", item: "shield" });
     assert.equal((await swap("team", "anna", "ben")).resource, true);
     assert.equal((await container.item("anna", "team").read()).resource.item, "shield");
-    await refused(swap("team", "anna", "nobody"), 400);
+    await refused(swap("team", "anna", "missing"), 400);
 
     const readings = await world.make("/deviceId");
     const latest = await store("setLatestStateAcrossReadings", undefined, readings);
@@ -97,7 +97,7 @@ overBoth("scripts", (world) => {
     assert.deepEqual((await total("d", "metricValue")).resource, { count: 3, sum: 303, mean: 101 });
   });
 
-  test("S118: triggers run with the write that names them, or not at all", async () => {
+  test("S118: triggers run in the transaction of the write that names them", async () => {
     const { triggers } = container.scripts;
     await triggers.create({ id: "validateItem", body: source("validateItem"), triggerType: "Pre", triggerOperation: "All" });
     await triggers.create({ id: "updateMetadata", body: source("updateMetadata"), triggerType: "Post", triggerOperation: "Create" });
@@ -114,9 +114,9 @@ overBoth("scripts", (world) => {
     const incomes = await world.make("/pk", { throughput: 30000 });
     await incomes.scripts.userDefinedFunctions.create({ id: "tax", body: source("tax") });
     for (const [n, income] of [500, 5000, 50000].entries()) await incomes.items.create({ id: String(n), pk: String(n), income });
-    const ask = async (text) => (await incomes.items.query(text).fetchAll()).resources;
-    assert.deepEqual(await ask("SELECT VALUE udf.tax(c.income) FROM c ORDER BY c.income"), [50, 1000, 20000]);
-    assert.deepEqual(await ask("SELECT VALUE SUM(udf.tax(c.income)) FROM c"), [21050]);
-    await refused(incomes.items.query("SELECT VALUE udf.nobody(c.income) FROM c").fetchAll(), 400);
+    const run = async (text) => (await incomes.items.query(text).fetchAll()).resources;
+    assert.deepEqual(await run("SELECT VALUE udf.tax(c.income) FROM c ORDER BY c.income"), [50, 1000, 20000]);
+    assert.deepEqual(await run("SELECT VALUE SUM(udf.tax(c.income)) FROM c"), [21050]);
+    await refused(incomes.items.query("SELECT VALUE udf.missing(c.income) FROM c").fetchAll(), 400);
   });
 });

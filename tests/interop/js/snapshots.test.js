@@ -1,6 +1,6 @@
 "use strict";
-// Snapshots of the whole account: one client goes on over restores, whatever it has cached.
-// The server is one of its own: a restore takes everybody's data back.
+// Snapshots of the whole account: a client works across restores, whatever it has cached.
+// These tests use a separate server: a restore replaces all data of the account.
 
 const assert = require("node:assert/strict");
 const { CosmosClient, ChangeFeedStartFrom, StatusCodes } = require("@azure/cosmos");
@@ -13,24 +13,24 @@ const ENDPOINT = process.env.PLEIAD_ENDPOINT_RESTORED;
 describe("snapshots", { skip: !ENDPOINT }, () => {
   const name = unique("clean");
   let client, database, container;
-  const ask = (method, path, body) => manage(ENDPOINT, KEY, method, path, body);
-  const restore = () => ask("POST", `snapshots/${name}/restore`);
-  const split = () => ask("POST", `containers/${database.id}/${container.id}/partitions/split?wait=true`, {});
+  const request = (method, path, body) => manage(ENDPOINT, KEY, method, path, body);
+  const restore = () => request("POST", `snapshots/${name}/restore`);
+  const split = () => request("POST", `containers/${database.id}/${container.id}/partitions/split?wait=true`, {});
 
   before(async () => {
     client = new CosmosClient({ endpoint: ENDPOINT, key: KEY });
     ({ database } = await client.databases.create({ id: unique("js") }));
     ({ container } = await database.containers.create({ id: "orders", partitionKey: "/pk", throughput: 400 }));
     for (const n of count(20)) await container.items.create({ id: `${n}`, pk: `${n % 5}`, n });
-    await ask("PUT", `snapshots/${name}`);
+    await request("PUT", `snapshots/${name}`);
   });
   after(async () => {
-    await ask("DELETE", `snapshots/${name}`);
+    await request("DELETE", `snapshots/${name}`);
     await database.delete();
     client.dispose();
   });
 
-  /** The same in every way it can be asked. */
+  /** Reads the items in every way; all results must be equal. */
   async function everything() {
     const { resources: ordered } = await container.items.query("SELECT VALUE c.n FROM c ORDER BY c.n").fetchAll();
     const { resources: listed } = await container.items.readAll().fetchAll();
@@ -39,7 +39,7 @@ describe("snapshots", { skip: !ENDPOINT }, () => {
     return ordered;
   }
 
-  test("twenty restores give the same data to the same client", async () => {
+  test("a client sees the same data after each of twenty restores", async () => {
     for (const round of count(20)) {
       await container.items.create({ id: "100", pk: "0", n: 100 });
       await container.item("2", "2").delete();
@@ -53,7 +53,7 @@ describe("snapshots", { skip: !ENDPOINT }, () => {
   test("a database is copied, also after a split", async () => {
     await split();
     const to = unique("copy");
-    assert.equal((await ask("POST", `databases/${database.id}/copy?wait=true`, { to })).status, "done");
+    assert.equal((await request("POST", `databases/${database.id}/copy?wait=true`, { to })).status, "done");
     const copy = client.database(to).container(container.id);
     const { resources } = await copy.items.query("SELECT VALUE c.n FROM c ORDER BY c.n").fetchAll();
     assert.deepEqual(resources, count(20));
@@ -63,22 +63,22 @@ describe("snapshots", { skip: !ENDPOINT }, () => {
     await restore();
   });
 
-  test("a reader of the change feed hears of what comes later", async () => {
+  test("a change feed continuation works after a restore", async () => {
     for (const n of count(10)) await container.items.create({ id: `later ${n}`, pk: "0", n: 1000 + n });
     await split();
     const drain = async (changeFeedStartFrom) => {
       const items = [];
       for await (const page of container.items.getChangeFeedIterator({ changeFeedStartFrom }).getAsyncIterator()) {
-        if (page.statusCode === StatusCodes.NotModified) return { items, here: page.continuationToken };
+        if (page.statusCode === StatusCodes.NotModified) return { items, continuation: page.continuationToken };
         items.push(...page.result);
       }
     };
-    const { items, here } = await drain(ChangeFeedStartFrom.Beginning());
+    const { items, continuation } = await drain(ChangeFeedStartFrom.Beginning());
     assert.equal(items.length, 30);
     await restore();
     await missing(container.item("later 1", "0"));
     await container.items.create({ id: "new", pk: "0", n: 2000 });
-    const later = await drain(ChangeFeedStartFrom.Continuation(here));
+    const later = await drain(ChangeFeedStartFrom.Continuation(continuation));
     assert.deepEqual(later.items.map((item) => item.n), [2000]);
     await restore();
   });

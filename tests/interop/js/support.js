@@ -1,8 +1,8 @@
 "use strict";
-// The one place that sets the SDK up. Every suite runs twice: over http and over https.
+// Sets up the SDK for all suites. Every suite runs twice: over http and over https.
 //
-// The server is not ours to start: PLEIAD_ENDPOINT, PLEIAD_ENDPOINT_HTTPS, PLEIAD_KEY and PLEIAD_CA_FILE say where it is.
-// The SDK is the published one, unmodified; a test that needs a trick to pass has found a bug in the server.
+// xtask starts the server; PLEIAD_ENDPOINT, PLEIAD_ENDPOINT_HTTPS, PLEIAD_KEY and PLEIAD_CA_FILE say where it is.
+// The SDK is the published one, unmodified; a test that needs a workaround to pass has found a bug in the server.
 
 const assert = require("node:assert/strict");
 const fs = require("node:fs");
@@ -14,23 +14,23 @@ const { CosmosClient } = require("@azure/cosmos");
 const ENDPOINTS = { http: process.env.PLEIAD_ENDPOINT, https: process.env.PLEIAD_ENDPOINT_HTTPS };
 const KEY = process.env.PLEIAD_KEY;
 
-let trusting; // one agent for all https clients of a process
+let sharedAgent; // one agent for all https clients of the process
 function agent() {
-  trusting ??= new https.Agent({ ca: fs.readFileSync(process.env.PLEIAD_CA_FILE), keepAlive: true, maxSockets: 200 });
-  return trusting;
+  sharedAgent ??= new https.Agent({ ca: fs.readFileSync(process.env.PLEIAD_CA_FILE), keepAlive: true, maxSockets: 200 });
+  return sharedAgent;
 }
 
-/** A client of its own, with caches of its own. */
+/** A separate client, with its own caches. */
 function connect(scheme, options = {}) {
-  const way = scheme === "https" ? { agent: agent() } : {};
-  return new CosmosClient({ endpoint: ENDPOINTS[scheme], key: KEY, ...way, ...options });
+  const transport = scheme === "https" ? { agent: agent() } : {};
+  return new CosmosClient({ endpoint: ENDPOINTS[scheme], key: KEY, ...transport, ...options });
 }
 
 const unique = (prefix) => `${prefix}-${randomUUID().slice(0, 13)}`;
 
 /**
  * Describes a suite once per scheme. `body(world)` registers tests that use, when they run:
- * `world.client`, `world.database` (gone at the end), `world.make(...)` and `world.connect(...)`.
+ * `world.client`, `world.database` (deleted at the end), `world.make(...)` and `world.connect(...)`.
  */
 function overBoth(title, body) {
   for (const scheme of ["http", "https"]) {
@@ -51,25 +51,25 @@ function overBoth(title, body) {
       after(async () => {
         await world.database?.delete();
         opened.forEach((client) => client.dispose());
-        trusting?.destroy();
-        trusting = undefined;
+        sharedAgent?.destroy();
+        sharedAgent = undefined;
       });
       body(world);
     });
   }
 }
 
-/** A key definition: one path, several levels, or a definition as it is. */
+/** A key definition: one path, several levels, or a complete definition. */
 function key(paths, version = 2) {
   if (typeof paths === "string") return { paths: [paths], kind: "Hash", version };
   if (Array.isArray(paths)) return { paths, kind: "MultiHash", version };
   return paths;
 }
 
-/** The promise must fail with this status, and this sub-status if one is given. */
+/** The promise must fail with this status, and with this sub-status if one is given. */
 async function refused(promise, status, substatus) {
   const error = await promise.then(
-    () => assert.fail(`expected a refusal with ${status}`),
+    () => assert.fail(`expected an error with ${status}`),
     (error) => error,
   );
   assert.equal(error.code, status, error.message ?? String(error));
@@ -77,7 +77,7 @@ async function refused(promise, status, substatus) {
   return error;
 }
 
-/** A point read; this SDK answers a missing item with 404 and no resource instead of throwing. */
+/** A point read of a missing item; this SDK returns 404 and no resource instead of throwing. */
 async function missing(item) {
   const { statusCode, resource } = await item.read();
   assert.equal(statusCode, 404);
@@ -86,7 +86,7 @@ async function missing(item) {
 
 const SYSTEM_PROPERTIES = ["_rid", "_self", "_etag", "_ts", "_attachments"];
 
-/** What the user wrote: the item without the properties the server adds. */
+/** The item as the user wrote it, without the properties that the server adds. */
 const plain = (item) => Object.fromEntries(Object.entries(item).filter(([name]) => !SYSTEM_PROPERTIES.includes(name)));
 
 /** 0 … n-1 */

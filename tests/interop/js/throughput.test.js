@@ -1,19 +1,19 @@
 "use strict";
-// Reserved throughput: offers (S60, S61, S70, S83) and the partitions they buy (S44).
+// Provisioned throughput: offers (S60, S61, S70, S83) and the partitions that they create (S44).
 
 const assert = require("node:assert/strict");
 const { test } = require("node:test");
 const { overBoth, refused, unique } = require("./support");
 
-const reserved = async (owner) => (await owner.readOffer()).resource.content.offerThroughput;
+const provisioned = async (owner) => (await owner.readOffer()).resource.content.offerThroughput;
 
 overBoth("throughput", (world) => {
-  test("S60 S61: reserved at creation", async () => {
-    assert.equal(await reserved(await world.make("/pk", { throughput: 20000 })), 20000);
+  test("S60 S61: provisioned at creation", async () => {
+    assert.equal(await provisioned(await world.make("/pk", { throughput: 20000 })), 20000);
   });
 
-  test("S83: 400 is the least", async () => {
-    assert.equal(await reserved(await world.make("/pk", { throughput: 400 })), 400);
+  test("S83: 400 is the minimum", async () => {
+    assert.equal(await provisioned(await world.make("/pk", { throughput: 400 })), 400);
     await refused(world.make("/pk", { throughput: 300 }), 400);
   });
 
@@ -31,7 +31,7 @@ overBoth("throughput", (world) => {
 
   test("S70: the sample container", async () => {
     const container = await world.make("/deviceId", { throughput: 20000 });
-    assert.equal(await reserved(container), 20000);
+    assert.equal(await provisioned(container), 20000);
     assert.equal((await container.getFeedRanges()).length, 4);
   });
 
@@ -40,7 +40,7 @@ overBoth("throughput", (world) => {
     const { offer, resource } = await container.readOffer();
     resource.content.offerThroughput = 900;
     assert.equal((await offer.replace(resource)).resource.content.offerThroughput, 900);
-    assert.equal(await reserved(container), 900);
+    assert.equal(await provisioned(container), 900);
     assert.equal((await offer.read()).resource.content.offerThroughput, 900);
   });
 
@@ -49,7 +49,7 @@ overBoth("throughput", (world) => {
     const { offer, resource } = await container.readOffer();
     resource.content.offerThroughput = 100;
     await refused(offer.replace(resource), 400);
-    assert.equal(await reserved(container), 400);
+    assert.equal(await provisioned(container), 400);
   });
 
   test("autoscale", async () => {
@@ -60,7 +60,7 @@ overBoth("throughput", (world) => {
     assert.deepEqual(resource.content.offerAutopilotSettings.autoUpgradePolicy, autoUpgradePolicy);
   });
 
-  test("a manual offer says nothing of autoscale", async () => {
+  test("a manual offer has no autoscale settings", async () => {
     const container = await world.make("/pk", { throughput: 400 });
     assert.ok(!("offerAutopilotSettings" in (await container.readOffer()).resource.content));
   });
@@ -72,9 +72,9 @@ overBoth("throughput", (world) => {
     assert.ok(resources.some(({ id }) => id === resource.id));
   });
 
-  test("a database may have throughput; a container that shares it has no offer", async () => {
+  test("a database may have throughput; a container with shared throughput has no offer", async () => {
     const { database } = await world.client.databases.create({ id: unique("shared"), throughput: 1000 });
-    assert.equal(await reserved(database), 1000);
+    assert.equal(await provisioned(database), 1000);
     const { container } = await database.containers.create({ id: "c", partitionKey: { paths: ["/pk"] } });
     assert.equal((await container.readOffer()).resource, undefined);
     await database.delete();

@@ -1,5 +1,5 @@
 "use strict";
-// Unique keys: values that one item may have in its logical partition (S12).
+// Unique keys: values that may occur once in a logical partition (S12).
 
 const assert = require("node:assert/strict");
 const { test } = require("node:test");
@@ -10,7 +10,7 @@ const uniqueKeyPolicy = { uniqueKeys: [{ paths: ["/mail"] }, { paths: ["/name/fi
 overBoth("unique keys", (world) => {
   const person = (n, more = {}) => ({ id: `${n}`, pk: "a", mail: `${n}@x`, name: { first: `f${n}` }, ...more });
 
-  test("a taken value is 409 for create, upsert and replace; free again when it goes", async () => {
+  test("a duplicate value is 409 for create, upsert and replace; it is free after a delete", async () => {
     const container = await world.make("/pk", { uniqueKeyPolicy });
     await container.items.create(person(1));
     await container.items.create(person(2));
@@ -22,7 +22,7 @@ overBoth("unique keys", (world) => {
     await container.items.create(person(3, { mail: "1@x" }));
   });
 
-  test("the policy is given back and cannot change", async () => {
+  test("the policy is stored and cannot change", async () => {
     const container = await world.make("/pk", { uniqueKeyPolicy });
     const { resource } = await container.read();
     assert.deepEqual(resource.uniqueKeyPolicy, uniqueKeyPolicy);

@@ -1,5 +1,5 @@
 "use strict";
-// Vector search: the nearest first, over several partitions and across a split.
+// Vector search: ordering by distance over several partitions and after a split.
 
 const assert = require("node:assert/strict");
 const { before, test } = require("node:test");
@@ -35,29 +35,29 @@ overBoth("vectors", (world) => {
     for (const n of count(ITEMS)) await container.items.create(item(n + 1));
   });
   const to = [3, 4, 5];
-  const ask = async (query, options = {}) => {
-    const asked = { query, parameters: [{ name: "@v", value: to }] };
-    return (await container.items.query(asked, { forceQueryPlan: true, ...options }).fetchAll()).resources;
+  const run = async (query, options = {}) => {
+    const spec = { query, parameters: [{ name: "@v", value: to }] };
+    return (await container.items.query(spec, { forceQueryPlan: true, ...options }).fetchAll()).resources;
   };
   const close = (got, want) => {
     assert.equal(got.length, want.length);
     got.forEach((d, at) => assert.ok(Math.abs(d - want[at]) < 1e-6, `${got} instead of ${want}`));
   };
-  const wanted = (measure, way) => count(ITEMS).map((n) => measure(vector(n + 1), to)).sort((a, b) => way * (a - b));
-  const nearest = async () => {
+  const expected = (metric, sign) => count(ITEMS).map((n) => metric(vector(n + 1), to)).sort((a, b) => sign * (a - b));
+  const checkNearest = async () => {
     const text = (path) => `SELECT TOP 10 VALUE VectorDistance(c.${path}, @v) FROM c ORDER BY VectorDistance(c.${path}, @v)`;
-    close(await ask(text("near")), wanted(euclidean, 1).slice(0, 10));
-    close(await ask(text("alike")), wanted(cosine, -1).slice(0, 10));
+    close(await run(text("near")), expected(euclidean, 1).slice(0, 10));
+    close(await run(text("alike")), expected(cosine, -1).slice(0, 10));
   };
 
-  test("the nearest come first over all partitions", nearest);
+  test("rows are ordered by distance over all partitions", checkNearest);
 
   test("OFFSET and LIMIT, and pages", async () => {
     const text = "SELECT VALUE VectorDistance(c.near, @v) FROM c ORDER BY VectorDistance(c.near, @v) OFFSET 2 LIMIT 9";
-    close(await ask(text, { maxItemCount: 4 }), wanted(euclidean, 1).slice(2, 11));
+    close(await run(text, { maxItemCount: 4 }), expected(euclidean, 1).slice(2, 11));
   });
 
-  test("with one partition key the server does all of it", async () => {
+  test("with one partition key the server sorts", async () => {
     const text = "SELECT VALUE VectorDistance(c.near, @v) FROM c ORDER BY VectorDistance(c.near, @v)";
     const { resources } = await container.items
       .query({ query: text, parameters: [{ name: "@v", value: to }] }, { partitionKey: "3" })
@@ -66,22 +66,22 @@ overBoth("vectors", (world) => {
     close(resources, want.sort((a, b) => a - b));
   });
 
-  test("a direction is 400", async () => {
-    const error = await refused(ask("SELECT TOP 1 c.id FROM c ORDER BY VectorDistance(c.near, @v) ASC"), 400);
+  test("a sort direction is 400", async () => {
+    const error = await refused(run("SELECT TOP 1 c.id FROM c ORDER BY VectorDistance(c.near, @v) ASC"), 400);
     assert.match(error.message, /Specifying a sorting order/);
   });
 
-  test("a split changes no answer", async () => {
+  test("a split does not change the results", async () => {
     const { offer, resource } = await container.readOffer();
     resource.content.offerThroughput = 60000;
     await offer.replace(resource);
     const ranges = async () => (await container.readPartitionKeyRanges().fetchAll()).resources.length;
     for (const _ of count(200)) {
-      await nearest();
+      await checkNearest();
       if ((await ranges()) > RANGES) break;
       await new Promise((done) => setTimeout(done, 100));
     }
     assert.ok((await ranges()) > RANGES, "nothing was split");
-    await nearest();
+    await checkNearest();
   });
 });

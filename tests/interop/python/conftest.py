@@ -1,7 +1,7 @@
-"""The one place that sets the SDK up. Every test runs twice: over http and over https.
+"""Sets up the SDK for all tests. Every test runs twice: over http and over https.
 
-The server is not ours to start: PLEIAD_ENDPOINT, PLEIAD_ENDPOINT_HTTPS, PLEIAD_KEY and PLEIAD_CA_FILE say where it is.
-The SDK is the published one, unmodified; a test that needs a trick to pass has found a bug in the server.
+xtask starts the server; PLEIAD_ENDPOINT, PLEIAD_ENDPOINT_HTTPS, PLEIAD_KEY and PLEIAD_CA_FILE say where it is.
+The SDK is the published one, unmodified; a test that needs a workaround to pass has found a bug in the server.
 """
 
 import os
@@ -26,9 +26,9 @@ ENDPOINTS = {
 
 
 def connect(scheme, key=KEY, **options):
-    """A client of its own, with caches of its own."""
+    """A separate client, with its own caches."""
     if scheme == "https":
-        # The SDK does not check certificates of localhost unless it is handed a CA; with one it does.
+        # The SDK checks the certificate of localhost only if it gets a CA.
         options["ssl_config"] = SSLConfiguration()
         options["connection_verify"] = CA_FILE
     return CosmosClient(ENDPOINTS[scheme], key, **options)
@@ -40,7 +40,7 @@ def unique(prefix):
 
 @contextmanager
 def refused(status, sub_status=None):
-    """The block must fail with this status, and this sub-status if one is given."""
+    """The block must fail with this status, and with this sub-status if one is given."""
     with pytest.raises(CosmosHttpResponseError) as caught:
         yield caught
     assert caught.value.status_code == status, caught.value
@@ -57,7 +57,7 @@ def charge(response):
 
 
 def plain(item):
-    """What the user wrote: the item without the properties the server adds."""
+    """The item as the user wrote it, without the properties that the server adds."""
     return {name: value for name, value in item.items() if name not in SYSTEM_PROPERTIES}
 
 
@@ -78,10 +78,10 @@ def client(scheme):
 
 @pytest.fixture(scope="module")
 def database(client, request):
-    """One database per module, gone when the module is done."""
-    made = client.create_database(unique(request.module.__name__))
-    yield made
-    client.delete_database(made)
+    """One database per module, deleted when the module has finished."""
+    created = client.create_database(unique(request.module.__name__))
+    yield created
+    client.delete_database(created)
 
 
 @pytest.fixture
@@ -102,21 +102,21 @@ def container(make):
 
 @pytest.fixture
 def repartition(database):
-    """split(container), merge(container): the largest in two, all into one; each returns when it has happened."""
+    """split(container) splits the largest partition, merge(container) merges all; both return when it has happened."""
 
-    def ask(method, container, path, body=None):
+    def request_management(method, container, path, body=None):
         endpoint = ENDPOINTS["http"] or ENDPOINTS["https"]
         return manage(endpoint, KEY, method, f"containers/{database.id}/{container.id}/{path}", body)
 
-    class Steering:
+    class Repartition:
         def split(self, container):
-            ask("POST", container, "partitions/split?wait=true", {})
+            request_management("POST", container, "partitions/split?wait=true", {})
 
         def merge(self, container):
-            ids = [one["id"] for one in ask("GET", container, "partitions")["partitions"]]
-            ask("POST", container, "partitions/merge?wait=true", {"ids": ids})
+            ids = [one["id"] for one in request_management("GET", container, "partitions")["partitions"]]
+            request_management("POST", container, "partitions/merge?wait=true", {"ids": ids})
 
-    return Steering()
+    return Repartition()
 
 
 @pytest.fixture(scope="session")

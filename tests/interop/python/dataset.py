@@ -1,7 +1,7 @@
-"""The items that every query test asks about, and what a query should make of them, in plain Python.
+"""The items of all query tests, and helpers that compute the expected results in plain Python.
 
-READINGS lie in a container of five partitions under 23 keys. `mixed` holds every JSON type in turn, and is absent
-from one item in eight. Expectations are computed from this list and never typed by hand.
+READINGS are in a container with five partitions under 23 keys. `mixed` has every JSON type in turn, and is missing
+from one item in eight. Expected results are computed from this list and never typed by hand.
 """
 
 import time
@@ -41,7 +41,7 @@ OF_ONE_KEY = [item for item in READINGS if item["pk"] == ONE_KEY]
 
 
 def policy(*explicit, **more):
-    """The index has a row of items without a value only at a path that is included by name."""
+    """The index has rows for items without a value only at a path that is included by name."""
     included = [{"path": path} for path in ("/*", *explicit)]
     return {"indexingMode": "consistent", "includedPaths": included, **more}
 
@@ -52,18 +52,18 @@ def load(container, items=READINGS):
 
 
 def indexed(container):
-    """Waits for a new policy's index; gives what the container told on the way, in percent."""
-    told = []
-    while not told or told[-1] < 100 and len(told) < 200:
+    """Waits for the index transformation to finish; returns the reported progress values, in percent."""
+    progress = []
+    while not progress or progress[-1] < 100 and len(progress) < 200:
         time.sleep(0.05)
         headers = {}
-        container.read(populate_quota_info=True, response_hook=lambda answer, _: headers.update(answer))
-        told.append(int(headers["x-ms-documentdb-collection-index-transformation-progress"]))
-    return told
+        container.read(populate_quota_info=True, response_hook=lambda response_headers, _: headers.update(response_headers))
+        progress.append(int(headers["x-ms-documentdb-collection-index-transformation-progress"]))
+    return progress
 
 
 def rank(value):
-    """Where a value stands in ORDER BY. Absent is `...`; arrays are alike among themselves, and objects too."""
+    """The sort key of a value in ORDER BY. A missing value is `...`; all arrays are equal, and so are all objects."""
     if value is ...:
         return (0,)
     if value is None:
@@ -78,7 +78,7 @@ def rank(value):
 
 
 def frozen(value):
-    """A value that can be in a set: for results whose order is not promised."""
+    """A hashable form of the value: for results whose order is not guaranteed."""
     if isinstance(value, dict):
         return ("object", frozenset((name, frozen(inner)) for name, inner in value.items()))
     if isinstance(value, list):
@@ -87,7 +87,7 @@ def frozen(value):
 
 
 def bag(values):
-    """For results whose order is not promised: equal when the same values are there equally often."""
+    """For results whose order is not guaranteed: equal if each value occurs equally often."""
     counts = {}
     for value in values:
         counts[frozen(value)] = counts.get(frozen(value), 0) + 1

@@ -1,4 +1,4 @@
-"""The server's own interface, asked as docs/management.md says: splits, jobs, snapshots, copies."""
+"""Client of the management API (docs/management.md): splits, jobs, snapshots, copies."""
 
 import base64
 import hashlib
@@ -10,7 +10,7 @@ from urllib.parse import quote, urlsplit
 
 
 def manage(endpoint, key, method, path, body=None):
-    """The answer as JSON; a refusal raises."""
+    """The response as JSON; an error response raises."""
     path, date = f"_pleiad/v1/{path}", formatdate(usegmt=True)
     signed = f"{method.lower()}\npleiad\n{path.split('?')[0]}\n{date.lower()}\n\n"
     signature = base64.b64encode(hmac.new(base64.b64decode(key), signed.encode(), hashlib.sha256).digest()).decode()
@@ -19,6 +19,6 @@ def manage(endpoint, key, method, path, body=None):
     url = f"{base.scheme}://{base.netloc}/{quote(path, safe='/?=')}"
     data = json.dumps(body).encode() if body is not None else None
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(urllib.request.Request(url, data, headers, method=method), timeout=60) as answer:
-        text = answer.read()
+    with opener.open(urllib.request.Request(url, data, headers, method=method), timeout=60) as response:
+        text = response.read()
         return json.loads(text) if text else None

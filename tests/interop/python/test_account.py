@@ -1,4 +1,4 @@
-"""Opening the account: what GET / promises, and who is let in."""
+"""Opening the account: the response to GET /, and authentication."""
 
 import base64
 from urllib.parse import urlparse
@@ -13,13 +13,13 @@ def test_account_can_be_read(client):
     assert account.WritableLocations and account.ReadableLocations
 
 
-def test_locations_lead_back_to_where_the_client_came_from(client, scheme):
-    """An http client must not be sent to https, nor to another port."""
-    asked = urlparse(ENDPOINTS[scheme])
+def test_locations_are_the_endpoint_that_the_client_uses(client, scheme):
+    """An http client must not be redirected to https, nor to another port."""
+    used = urlparse(ENDPOINTS[scheme])
     account = client.get_database_account()
     for location in account.WritableLocations + account.ReadableLocations:
-        told = urlparse(location["databaseAccountEndpoint"])
-        assert (told.scheme, told.hostname, told.port) == (asked.scheme, asked.hostname, asked.port)
+        returned = urlparse(location["databaseAccountEndpoint"])
+        assert (returned.scheme, returned.hostname, returned.port) == (used.scheme, used.hostname, used.port)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Many operations as one: all of them or none."""
+"""Transactional batches: all operations or none."""
 
 import copy
 
@@ -25,46 +25,46 @@ def test_a_batch_of_every_verb(container):
     assert sorted(item["id"] for item in container.read_all_items()) == ["created", "replaced", "upserted"]
 
 
-def test_a_failure_undoes_everything(container):
-    container.create_item({"id": "there", "pk": "a"})
+def test_a_failure_rolls_back_all_operations(container):
+    container.create_item({"id": "existing", "pk": "a"})
     with pytest.raises(CosmosBatchOperationError) as caught:
         container.execute_item_batch([
             ("create", ({"id": "new", "pk": "a"},)),
-            ("create", ({"id": "there", "pk": "a"},)),
-            ("delete", ("there",)),
+            ("create", ({"id": "existing", "pk": "a"},)),
+            ("delete", ("existing",)),
         ], partition_key="a")
     assert (caught.value.error_index, caught.value.status_code) == (1, 409)
     assert [result["statusCode"] for result in caught.value.operation_responses] == [424, 409, 424]
-    assert [item["id"] for item in container.read_all_items()] == ["there"]
+    assert [item["id"] for item in container.read_all_items()] == ["existing"]
 
 
 @pytest.mark.parametrize("operation, status", [
-    (("read", ("nobody",)), 404),
-    (("replace", ("nobody", {"id": "nobody", "pk": "a"})), 404),
-    (("delete", ("nobody",)), 404),
+    (("read", ("missing",)), 404),
+    (("replace", ("missing", {"id": "missing", "pk": "a"})), 404),
+    (("delete", ("missing",)), 404),
     (("create", ({"id": "x", "pk": "another"},)), 400),
     (("create", ({"pk": "a"},)), 400),
-    (("replace", ("there", {"id": "there", "pk": "a"}), {"if_match_etag": '"stale"'}), 412),
-    (("patch", ("there", [{"op": "remove", "path": "/n"}]), {"filter_predicate": "from c where c.n = 2"}), 412),
+    (("replace", ("existing", {"id": "existing", "pk": "a"}), {"if_match_etag": '"stale"'}), 412),
+    (("patch", ("existing", [{"op": "remove", "path": "/n"}]), {"filter_predicate": "from c where c.n = 2"}), 412),
 ])
 def test_each_failure_has_its_own_status(container, operation, status):
-    container.create_item({"id": "there", "pk": "a", "n": 1})
+    container.create_item({"id": "existing", "pk": "a", "n": 1})
     with pytest.raises(CosmosBatchOperationError) as caught:
-        # The SDK takes options out of what it is given.
+        # The SDK removes options from the operations that it gets.
         operations = [("upsert", ({"id": "new", "pk": "a"},)), copy.deepcopy(operation)]
         container.execute_item_batch(operations, partition_key="a")
     assert (caught.value.error_index, caught.value.status_code) == (1, status)
-    assert [item["id"] for item in container.read_all_items()] == ["there"]
+    assert [item["id"] for item in container.read_all_items()] == ["existing"]
 
 
-def test_a_batch_is_one_lsn(container):
+def test_a_batch_uses_one_lsn(container):
     before = int(header(container.create_item({"id": "first", "pk": "a"}), "lsn"))
     container.execute_item_batch([("create", ({"id": str(n), "pk": "a"},)) for n in range(5)], partition_key="a")
     after = int(header(container.read_item("first", "a"), "lsn"))
     assert after == before + 1
 
 
-def test_the_limits(container):
+def test_limits_of_count_and_size(container):
     creates = [("create", ({"id": str(n), "pk": "a"},)) for n in range(101)]
     with refused(400):
         container.execute_item_batch(creates, partition_key="a")
@@ -85,7 +85,7 @@ def test_under_a_hierarchical_key(make):
         container.execute_item_batch([("read", ("1",))], partition_key=["lamp"])
 
 
-def test_the_change_feed_shows_it_whole(container):
+def test_the_change_feed_returns_a_batch_in_one_page(container):
     container.execute_item_batch([("create", ({"id": str(n), "pk": "a"},)) for n in range(20)], partition_key="a")
     pages = container.query_items_change_feed(start_time="Beginning", max_item_count=3).by_page()
     sizes = [len(list(page)) for page in pages]

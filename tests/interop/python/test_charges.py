@@ -1,4 +1,4 @@
-"""Request units: S87 to S91. The numbers are in docs/ru.md; here is what a client can rely on."""
+"""Request units: S87 to S91. The numbers are in docs/ru.md; these are the properties that clients can rely on."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ from conftest import ENDPOINTS, KEY, charge, header
 
 
 def write(container, item_id, bytes_wanted):
-    """Writes an item that has this many bytes when it comes back, the server's own properties included."""
+    """Writes an item that has this many bytes in the response, the server's own properties included."""
     item = {"id": item_id, "pk": "a", "pad": ""}
     empty = container.upsert_item(item)
     item["pad"] = "x" * (bytes_wanted - len(json.dumps(empty, separators=(",", ":"))))
@@ -20,7 +20,7 @@ def read_charge(container, item_id="x"):
     return round(charge(container.read_item(item_id, "a")), 2)
 
 
-def test_s87_every_answer_has_a_charge(container):
+def test_s87_every_response_has_a_charge(container):
     assert charge(container.create_item({"id": "x", "pk": "a"})) > 0
     assert charge(container.read_item("x", "a")) > 0
     assert charge(container.replace_item("x", {"id": "x", "pk": "a", "n": 1})) > 0
@@ -32,7 +32,7 @@ def test_s87_a_write_costs_more_than_a_read(container):
     assert charge(write(container, "x", 1024)) > read_charge(container)
 
 
-def test_s87_a_refusal_has_a_charge_too(container):
+def test_s87_an_error_response_has_a_charge(container):
     from conftest import refused
 
     with refused(404) as caught:
@@ -53,15 +53,15 @@ def test_s89_the_price_does_not_depend_on_how_much_is_stored(container):
     assert read_charge(container) == 1
 
 
-def test_s90_nor_on_how_many_ask_at_once(container, database, scheme):
+def test_s90_the_price_does_not_depend_on_concurrency(container, database, scheme):
     write(container, "x", 1024)
 
-    async def ask_500_times():
+    async def read_500_times():
         async with CosmosClient(ENDPOINTS[scheme], KEY) as client:
-            there = client.get_database_client(database.id).get_container_client(container.id)
-            return await asyncio.gather(*(there.read_item("x", "a") for _ in range(500)))
+            target = client.get_database_client(database.id).get_container_client(container.id)
+            return await asyncio.gather(*(target.read_item("x", "a") for _ in range(500)))
 
-    assert {round(charge(answer), 2) for answer in asyncio.run(ask_500_times())} == {1}
+    assert {round(charge(response), 2) for response in asyncio.run(read_500_times())} == {1}
 
 
 def test_s91_larger_items_cost_more(container):

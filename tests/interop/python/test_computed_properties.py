@@ -1,4 +1,4 @@
-"""Computed properties: queries see them, items do not hold them."""
+"""Computed properties: queries return them, items do not contain them."""
 
 import pytest
 from conftest import refused
@@ -22,28 +22,28 @@ def goods(make, request):
     return container
 
 
-def ask(container, text):
+def query(container, text):
     return list(container.query_items(text, enable_cross_partition_query=True))
 
 
-def test_they_are_kept(goods):
+def test_definitions_are_stored(goods):
     assert goods.read()["computedProperties"] == [LOW, TOTAL]
 
 
 def test_in_select_and_not_in_star(goods):
-    assert ask(goods, "SELECT c.low, c.total FROM c WHERE c.id = '3'") == [{"low": "name3", "total": 6}]
-    (item,) = ask(goods, "SELECT * FROM c WHERE c.id = '3'")
+    assert query(goods, "SELECT c.low, c.total FROM c WHERE c.id = '3'") == [{"low": "name3", "total": 6}]
+    (item,) = query(goods, "SELECT * FROM c WHERE c.id = '3'")
     assert "low" not in item and "total" not in item
     assert "low" not in goods.read_item("3", "3")
 
 
 def test_in_where(goods):
-    assert len(ask(goods, "SELECT VALUE c.id FROM c WHERE c.low = 'name3'")) == 10
-    assert len(ask(goods, "SELECT VALUE c.id FROM c WHERE c.total >= 40")) == 20
+    assert len(query(goods, "SELECT VALUE c.id FROM c WHERE c.low = 'name3'")) == 10
+    assert len(query(goods, "SELECT VALUE c.id FROM c WHERE c.total >= 40")) == 20
 
 
 def test_in_order_by(goods):
-    totals = ask(goods, "SELECT VALUE c.total FROM c ORDER BY c.total DESC")
+    totals = query(goods, "SELECT VALUE c.total FROM c ORDER BY c.total DESC")
     assert totals == [2 * n for n in reversed(range(40))]
 
 
@@ -54,21 +54,21 @@ def test_in_group_by(goods):
     assert sorted((row["low"], row["n"]) for row in rows) == [(low, lows.count(low)) for low in sorted(set(lows))]
 
 
-def test_replaced_definitions_are_seen(database, goods):
-    more = {"name": "low", "query": "SELECT VALUE UPPER(c.name) FROM c"}
+def test_replaced_definitions_take_effect(database, goods):
+    changed = {"name": "low", "query": "SELECT VALUE UPPER(c.name) FROM c"}
     database.replace_container(
         goods,
         partition_key=goods.read()["partitionKey"],
         indexing_policy=policy("/low/?"),
-        computed_properties=[more],
+        computed_properties=[changed],
     )
-    assert len(ask(goods, "SELECT VALUE c.id FROM c WHERE c.low = 'NAME3'")) == 10
+    assert len(query(goods, "SELECT VALUE c.id FROM c WHERE c.low = 'NAME3'")) == 10
     indexed(goods)
-    assert len(ask(goods, "SELECT VALUE c.id FROM c WHERE c.low = 'NAME3'")) == 10
+    assert len(query(goods, "SELECT VALUE c.id FROM c WHERE c.low = 'NAME3'")) == 10
 
 
 def test_an_unknown_name_is_undefined(goods):
-    assert ask(goods, "SELECT VALUE c.nothing FROM c") == []
+    assert query(goods, "SELECT VALUE c.nothing FROM c") == []
 
 
 @pytest.mark.parametrize("computed", [
@@ -79,6 +79,6 @@ def test_an_unknown_name_is_undefined(goods):
     [{"name": "a", "query": "SELECT VALUE GetCurrentTicks() FROM c"}],
     [{"name": f"a{n}", "query": "SELECT VALUE 1 FROM c"} for n in range(21)],
 ])
-def test_what_is_no_definition_is_400(make, computed):
+def test_an_invalid_definition_is_400(make, computed):
     with refused(400):
         make("/pk", computed_properties=computed)

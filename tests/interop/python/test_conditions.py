@@ -52,12 +52,12 @@ def test_upsert_with_an_old_etag_is_412(container, item):
     assert container.upsert_item(body(2), etag=item["_etag"], match_condition=UNCHANGED)["n"] == 2
 
 
-def test_upsert_of_a_missing_item_creates_it_whatever_the_etag(container):
+def test_upsert_of_a_missing_item_ignores_the_etag(container):
     created = container.upsert_item(body(1), etag=STALE, match_condition=UNCHANGED)
     assert created["n"] == 1
 
 
-def test_a_star_means_whatever_is_there(container, item):
+def test_a_star_matches_any_version(container, item):
     assert container.replace_item("x", body(1), match_condition=PRESENT)["n"] == 1
 
 
@@ -67,12 +67,12 @@ def test_read_of_an_unchanged_item_is_304_without_a_body(container, item):
     assert header(read, "etag") == item["_etag"]
 
 
-def test_read_of_a_changed_item_is_the_item(container, item):
+def test_read_of_a_changed_item_returns_it(container, item):
     container.replace_item("x", body(1))
     assert container.read_item("x", "a", etag=item["_etag"], match_condition=CHANGED)["n"] == 1
 
 
-def test_every_version_has_an_etag_of_its_own(container):
+def test_every_version_has_a_different_etag(container):
     etags = [container.upsert_item(body(n))["_etag"] for n in range(20)]
     assert len(set(etags)) == 20
 

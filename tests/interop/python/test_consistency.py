@@ -1,4 +1,4 @@
-"""S130: consistency levels hold for a container as a whole, however many partitions it has."""
+"""S130: consistency levels hold for a container as a whole, regardless of the number of partitions."""
 
 import pytest
 from conftest import connect, refused
@@ -15,14 +15,14 @@ def filled(make, request):
     return container
 
 
-def seen_with(scheme, database, container, **options):
+def container_of_new_client(scheme, database, container, **options):
     client = connect(scheme, **options)
     return client.get_database_client(database.id).get_container_client(container.id)
 
 
 @pytest.mark.parametrize("level", WEAKER)
-def test_s130_a_client_may_ask_for_less(scheme, database, filled, level):
-    container = seen_with(scheme, database, filled, consistency_level=level)
+def test_s130_a_client_may_request_a_weaker_level(scheme, database, filled, level):
+    container = container_of_new_client(scheme, database, filled, consistency_level=level)
     assert container.read_item("7", "k7")["n"] == 7
     assert len(list(container.read_all_items())) == 20
     count = container.query_items("SELECT VALUE COUNT(1) FROM c", enable_cross_partition_query=True)
@@ -32,16 +32,16 @@ def test_s130_a_client_may_ask_for_less(scheme, database, filled, level):
 
 
 @pytest.mark.parametrize("level", STRONGER)
-def test_s130_a_client_may_not_ask_for_more(scheme, database, filled, level):
-    container = seen_with(scheme, database, filled, consistency_level=level)
+def test_s130_a_client_may_not_request_a_stronger_level(scheme, database, filled, level):
+    container = container_of_new_client(scheme, database, filled, consistency_level=level)
     with refused(400) as caught:
         container.read_item("7", "k7")
     assert "not stronger than the service" in caught.value.message
 
 
-def test_s130_who_has_seen_a_write_reads_it_everywhere(scheme, database, filled):
-    """Read your writes through another client that is handed the token."""
-    reader = seen_with(scheme, database, filled)
+def test_s130_a_session_token_makes_a_write_visible_to_another_client(scheme, database, filled):
+    """Read your writes through another client that gets the token."""
+    reader = container_of_new_client(scheme, database, filled)
     for n in range(20):
         written = filled.upsert_item({"id": str(n), "pk": f"k{n}", "n": -n})
         token = written.get_response_headers()["x-ms-session-token"]

@@ -1,4 +1,4 @@
-"""The life of a container and the definition it keeps: S3 to S9, S15, S23."""
+"""Creating, reading, replacing and deleting containers, and their definitions: S3 to S9, S15, S23."""
 
 import pytest
 from azure.cosmos import PartitionKey
@@ -21,13 +21,13 @@ def test_create_read_delete(database):
         database.delete_container(name)
 
 
-def test_s3_the_partition_key_is_kept_exactly(make, scheme, database):
+def test_s3_the_partition_key_is_stored_exactly(make, scheme, database):
     container = make("/deviceId")
     read = connect(scheme).get_database_client(database.id).get_container_client(container.id).read()
     assert read["partitionKey"] == {"paths": ["/deviceId"], "kind": "Hash", "version": 2}
 
 
-def test_s3_a_hierarchical_key_is_kept_exactly(make):
+def test_s3_a_hierarchical_key_is_stored_exactly(make):
     paths = ["/tenant", "/user", "/session"]
     assert make(paths).read()["partitionKey"] == {"paths": paths, "kind": "MultiHash", "version": 2}
 
@@ -40,12 +40,12 @@ def test_the_default_indexing_policy(container):
     assert policy["excludedPaths"] == [{"path": '/"_etag"/?'}]
 
 
-def test_create_of_a_taken_name_is_409(database, container):
+def test_create_of_an_existing_name_is_409(database, container):
     with refused(409):
         database.create_container(container.id, PartitionKey("/pk"))
 
 
-def test_create_if_not_exists_makes_it_once(database):
+def test_create_if_not_exists_creates_once(database):
     name = unique("c")
     first = database.create_container_if_not_exists(name, PartitionKey("/pk")).read()
     second = database.create_container_if_not_exists(name, PartitionKey("/pk")).read()
@@ -58,10 +58,10 @@ def test_create_in_a_missing_database_is_404(client):
 
 
 def test_list_in_pages_of_two(make, database):
-    made = {make("/pk").id for _ in range(5)}
+    created = {make("/pk").id for _ in range(5)}
     pages = [list(page) for page in database.list_containers(max_item_count=2).by_page()]
     assert all(len(page) <= 2 for page in pages)
-    assert made <= {found["id"] for page in pages for found in page}
+    assert created <= {found["id"] for page in pages for found in page}
 
 
 def test_query_by_id(container, database):
@@ -92,7 +92,7 @@ def test_s8_a_key_path_has_no_wildcard(database, path):
 
 
 @pytest.mark.parametrize("path", ["/department/?", "/department/*"])
-def test_s8_an_index_path_may_have_one(make, path):
+def test_s8_an_index_path_may_have_a_wildcard(make, path):
     policy = {"indexingMode": "consistent", "includedPaths": [{"path": path}], "excludedPaths": [{"path": "/*"}]}
     assert {"path": path} in make("/department", indexing_policy=policy).read()["indexingPolicy"]["includedPaths"]
 
@@ -122,12 +122,12 @@ def test_four_levels_are_too_many(database):
 
 
 @pytest.mark.parametrize("ttl", [0, -10])
-def test_a_ttl_that_means_nothing_is_400(database, ttl):
+def test_an_invalid_ttl_is_400(database, ttl):
     with refused(400):
         database.create_container(unique("c"), PartitionKey("/pk"), default_ttl=ttl)
 
 
-def test_a_conflict_resolution_policy_is_kept(make, repartition):
+def test_a_conflict_resolution_policy_is_stored(make, repartition):
     policy = {"mode": "LastWriterWins", "conflictResolutionPath": "/version"}
     container = make("/pk", throughput=12000, conflict_resolution_policy=policy)
     container.create_item({"id": "x", "pk": "a", "version": 1})

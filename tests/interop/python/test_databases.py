@@ -1,4 +1,4 @@
-"""The life of a database, and finding databases by id."""
+"""Creating, reading and deleting databases, and finding them by ID."""
 
 import pytest
 from conftest import connect, refused, unique
@@ -8,12 +8,12 @@ BY_ID = "SELECT * FROM root r WHERE r.id=@id"
 
 @pytest.fixture
 def name(client):
-    """A name nobody has; whatever a test makes under it is removed."""
+    """An unused name; a database that a test creates under it is deleted."""
     fresh = unique("database")
     yield fresh
     try:
         client.delete_database(fresh)
-    except Exception:  # the test removed it itself
+    except Exception:  # the test has already deleted it
         pass
 
 
@@ -37,19 +37,19 @@ def test_a_second_delete_is_404(client, name):
         client.delete_database(name)
 
 
-def test_create_of_a_taken_name_is_409(client, name):
+def test_create_of_an_existing_name_is_409(client, name):
     client.create_database(name)
     with refused(409):
         client.create_database(name)
 
 
-def test_create_if_not_exists_makes_it_once(client, name):
+def test_create_if_not_exists_creates_once(client, name):
     _, first = client.create_database_if_not_exists(name, return_properties=True)
     _, second = client.create_database_if_not_exists(name, return_properties=True)
     assert first["_rid"] == second["_rid"]
 
 
-def test_list_finds_it(client, name):
+def test_list_contains_a_created_database(client, name):
     client.create_database(name)
     assert name in [found["id"] for found in client.list_databases()]
 
@@ -67,11 +67,11 @@ def test_query_by_id(client, name):
     assert [database["id"] for database in found] == [name]
 
 
-def test_query_by_an_id_nobody_has(client, name):
+def test_query_by_an_unknown_id(client, name):
     assert list(client.query_databases(BY_ID, parameters=[{"name": "@id", "value": name}])) == []
 
 
-def test_delete_takes_the_containers_along(client, name):
+def test_delete_also_deletes_the_containers(client, name):
     from azure.cosmos import PartitionKey
 
     database = client.create_database(name)
@@ -96,6 +96,6 @@ def test_a_name_of_256_characters_is_400(client):
         client.create_database("x" * 256)
 
 
-def test_another_client_sees_it_at_once(client, name, scheme):
+def test_another_client_sees_it_immediately(client, name, scheme):
     client.create_database(name)
     assert connect(scheme).get_database_client(name).read()["id"] == name

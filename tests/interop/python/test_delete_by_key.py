@@ -1,4 +1,4 @@
-"""All items of a partition key value, deleted at once."""
+"""Delete by partition key: all items of a key value in one request."""
 
 from conftest import refused
 
@@ -7,7 +7,7 @@ def ids(container):
     return sorted((item["pk"], item["id"]) for item in container.read_all_items())
 
 
-def test_they_are_gone_at_once_and_others_stay(container):
+def test_items_disappear_immediately_and_other_keys_stay(container):
     for pk in ["a", "b"]:
         for n in range(30):
             container.create_item({"id": str(n), "pk": pk})
@@ -20,7 +20,7 @@ def test_they_are_gone_at_once_and_others_stay(container):
     assert ("a", "1") in ids(container) and len(ids(container)) == 31
 
 
-def test_null_is_a_key_like_others(container):
+def test_null_is_a_key_value(container):
     container.create_item({"id": "null", "pk": None})
     container.create_item({"id": "absent"})
     container.delete_all_items_by_partition_key(None)

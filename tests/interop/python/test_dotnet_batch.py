@@ -1,6 +1,6 @@
-"""What the .NET SDK sends for a batch and for bulk, byte by byte: HybridRow records, built here from the format alone.
+"""The batch and bulk requests of the .NET SDK, byte by byte: HybridRow records, built here from the format alone.
 
-That SDK is not on the jury yet; this is its transcript.
+There is no suite with that SDK yet; these tests send what it sends.
 """
 
 import base64
@@ -19,7 +19,7 @@ SEGMENT, RECORD, OPERATION, RESULT = 2147473648, 2147473649, 2145473648, 2145473
 CREATE, PATCH, READ, DELETE, REPLACE, UPSERT = 0, 1, 2, 4, 5, 20
 
 
-def counted(data):
+def length_prefixed(data):
     length, out = len(data), b""
     while length >= 0x80:
         out += bytes([length & 0x7F | 0x80])
@@ -32,11 +32,11 @@ def operation(kind, key=None, id=None, body=None, if_match=None, minimal=False):
     texts = [key.encode() if key else None, None, id.encode() if id else None, None, body]
     present = 0b11 | sum(4 << at for at, text in enumerate(texts) if text is not None)
     row = struct.pack("<BIBii", 0x81, OPERATION, present, kind, 2)
-    row += b"".join(counted(text) for text in texts if text is not None)
+    row += b"".join(length_prefixed(text) for text in texts if text is not None)
     if minimal:
-        row += bytes([3, 12])  # true, the twelfth name
+        row += bytes([3, 12])  # true, field 12
     if if_match:
-        row += bytes([20, 9]) + counted(if_match.encode())
+        row += bytes([20, 9]) + length_prefixed(if_match.encode())
     return row
 
 
@@ -47,7 +47,7 @@ def stream(rows):
     return out
 
 
-def take_counted(data, at):
+def read_length_prefixed(data, at):
     length = shift = 0
     while True:
         byte, at = data[at], at + 1
@@ -66,21 +66,21 @@ def results(data):
         assert (version, schema, checksum) == (0x81, RECORD, zlib.crc32(row))
         version, schema, present, status, substatus = struct.unpack_from("<BIBii", row)
         assert (version, schema, present & 3) == (0x81, RESULT, 3)
-        result, here = {"status": status, "substatus": substatus}, 14
+        result, offset = {"status": status, "substatus": substatus}, 14
         for bit, name in [(4, "etag"), (8, "body")]:
             if present & bit:
-                result[name], here = take_counted(row, here)
-        while here < len(row):
-            kind, name = row[here], row[here + 1]
+                result[name], offset = read_length_prefixed(row, offset)
+        while offset < len(row):
+            kind, name = row[offset], row[offset + 1]
             size, form = {11: (4, "<I"), 16: (8, "<d")}[kind]
-            result[{5: "retry", 6: "charge"}[name]], = struct.unpack_from(form, row, here + 2)
-            here += 2 + size
+            result[{5: "retry", 6: "charge"}[name]], = struct.unpack_from(form, row, offset + 2)
+            offset += 2 + size
         found.append(result)
     return found
 
 
 def post(scheme, container, rows, **headers):
-    """One request as that SDK makes it."""
+    """One request, as the .NET SDK sends it."""
     link = container.container_link
     date = formatdate(usegmt=True)
     signed = hmac.new(base64.b64decode(KEY), f"post\ndocs\n{link}\n{date.lower()}\n\n".encode(), hashlib.sha256).digest()
@@ -93,7 +93,7 @@ def post(scheme, container, rows, **headers):
 
 def test_a_transactional_batch(scheme, container):
     first = container.create_item({"id": "old", "pk": "a"})
-    answer = post(scheme, container, [
+    response = post(scheme, container, [
         operation(CREATE, body={"id": "new", "pk": "a", "n": 1}),
         operation(UPSERT, body={"id": "quiet", "pk": "a"}, minimal=True),
         operation(REPLACE, id="old", body={"id": "old", "pk": "a", "n": 2}, if_match=first["_etag"]),
@@ -101,8 +101,8 @@ def test_a_transactional_batch(scheme, container):
         operation(READ, id="new"),
         operation(DELETE, id="quiet"),
     ], x_ms_cosmos_batch_atomic="True", x_ms_cosmos_batch_ordered="True", x_ms_documentdb_partitionkey='["a"]')
-    assert answer.status_code == 200
-    found = results(answer.content)
+    assert response.status_code == 200
+    found = results(response.content)
     assert [result["status"] for result in found] == [201, 201, 200, 200, 200, 204]
     assert json.loads(found[4]["body"])["n"] == 2
     assert found[4]["etag"].decode() == container.read_item("new", "a")["_etag"]
@@ -110,25 +110,25 @@ def test_a_transactional_batch(scheme, container):
     assert all(result["charge"] > 0 for result in found)
 
 
-def test_a_batch_that_fails(scheme, container):
-    container.create_item({"id": "there", "pk": "a"})
-    answer = post(scheme, container, [
+def test_a_failed_batch_is_207(scheme, container):
+    container.create_item({"id": "existing", "pk": "a"})
+    response = post(scheme, container, [
         operation(CREATE, body={"id": "new", "pk": "a"}),
-        operation(CREATE, body={"id": "there", "pk": "a"}),
+        operation(CREATE, body={"id": "existing", "pk": "a"}),
     ], x_ms_cosmos_batch_atomic="True", x_ms_documentdb_partitionkey='["a"]')
-    assert answer.status_code == 207
-    assert [result["status"] for result in results(answer.content)] == [424, 409]
+    assert response.status_code == 207
+    assert [result["status"] for result in results(response.content)] == [424, 409]
 
 
 def test_bulk(scheme, container):
     rows = [operation(CREATE, key=f'["key {n}"]', body={"id": str(n), "pk": f"key {n}"}) for n in range(50)]
-    rows.append(operation(READ, key='["nobody"]', id="0"))
-    answer = post(scheme, container, rows, x_ms_cosmos_batch_continue_on_error="True")
-    assert answer.status_code == 207
-    assert [result["status"] for result in results(answer.content)] == [201] * 50 + [404]
+    rows.append(operation(READ, key='["missing"]', id="0"))
+    response = post(scheme, container, rows, x_ms_cosmos_batch_continue_on_error="True")
+    assert response.status_code == 207
+    assert [result["status"] for result in results(response.content)] == [201] * 50 + [404]
 
 
-def test_a_record_that_is_cut_short_is_refused(scheme, container):
-    answer = post(scheme, container, [operation(READ, id="x")[:-1]],
+def test_a_truncated_record_is_400(scheme, container):
+    response = post(scheme, container, [operation(READ, id="x")[:-1]],
                   x_ms_cosmos_batch_atomic="True", x_ms_documentdb_partitionkey='["a"]')
-    assert (answer.status_code, answer.json()["code"]) == (400, "BadRequest")
+    assert (response.status_code, response.json()["code"]) == (400, "BadRequest")

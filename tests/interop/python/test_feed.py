@@ -1,4 +1,4 @@
-"""Reading a whole container in pages: order, size, and picking up where one left off."""
+"""The read feed of a container: pages, order, and continuations."""
 
 import pytest
 from conftest import header, refused
@@ -20,12 +20,12 @@ def test_an_empty_container_has_an_empty_feed(container):
     assert list(container.read_all_items()) == []
 
 
-def test_items_come_in_the_order_they_were_written(ten):
+def test_items_are_in_the_order_of_their_creation(ten):
     assert numbers(ten.read_all_items()) == list(range(10))
 
 
 @pytest.mark.parametrize("size", [1, 3, 5, 10, 100])
-def test_pages_are_as_large_as_asked(ten, size):
+def test_pages_have_the_requested_size(ten, size):
     pages = [numbers(page) for page in ten.read_all_items(max_item_count=size).by_page()]
     assert [n for page in pages for n in page] == list(range(10))
     assert all(len(page) == size for page in pages[:-1])
@@ -48,7 +48,7 @@ def test_a_feed_resumes_from_its_continuation(ten):
     assert [n for page in again for n in numbers(page)] == [4, 5, 6, 7, 8, 9]
 
 
-def test_a_page_tells_how_many_it_holds(ten):
+def test_a_page_reports_its_item_count(ten):
     counts = []
     for page in ten.read_all_items(max_item_count=4).by_page():
         assert list(page)
@@ -56,17 +56,17 @@ def test_a_page_tells_how_many_it_holds(ten):
     assert counts == [4, 4, 2]
 
 
-def test_a_replaced_item_keeps_its_place(ten):
+def test_a_replaced_item_keeps_its_position(ten):
     ten.replace_item("item 3", {"id": "item 3", "pk": "key 3", "n": 33})
     assert numbers(ten.read_all_items()) == [0, 1, 2, 33, 4, 5, 6, 7, 8, 9]
 
 
-def test_a_deleted_item_is_gone_from_the_feed(ten):
+def test_a_deleted_item_is_not_in_the_feed(ten):
     ten.delete_item("item 3", "key 3")
     assert numbers(ten.read_all_items()) == [0, 1, 2, 4, 5, 6, 7, 8, 9]
 
 
-def test_a_continuation_that_is_not_ours_is_400(ten):
+def test_an_invalid_continuation_is_400(ten):
     pager = ten.read_all_items().by_page("no token of this server")
     with refused(400):
         list(next(pager))
@@ -82,7 +82,7 @@ def test_s2_the_feed_of_several_ranges_has_every_item_once(make, size):
     assert all(len(page) <= size for page in pages)
 
 
-def test_s2_within_each_range_the_order_is_that_of_writing(make):
+def test_s2_each_range_is_in_the_order_of_creation(make):
     container = make("/pk", throughput=18000)
     ranges = {}
     for n in range(60):
@@ -91,5 +91,5 @@ def test_s2_within_each_range_the_order_is_that_of_writing(make):
     read = numbers(container.read_all_items(max_item_count=11))
     assert [ranges[n] for n in read] == sorted(ranges[n] for n in read)
     for one in set(ranges.values()):
-        mine = [n for n in read if ranges[n] == one]
-        assert mine == sorted(mine)
+        of_range = [n for n in read if ranges[n] == one]
+        assert of_range == sorted(of_range)

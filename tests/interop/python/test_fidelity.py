@@ -1,4 +1,4 @@
-"""What was written is what is read: numbers, escapes, depth, order."""
+"""Items are read exactly as they were written: numbers, escapes, depth, order."""
 
 import json
 
@@ -33,12 +33,12 @@ NESTED = {
 
 @pytest.fixture(params=["escaped", "raw utf-8"])
 def writer(request, scheme, database, container):
-    """The SDK escapes everything beyond ASCII, or on request sends UTF-8 as it is."""
+    """The SDK escapes everything beyond ASCII, or on request sends UTF-8 unescaped."""
     client = connect(scheme, enable_compact_utf8_item_writes=request.param == "raw utf-8")
     return client.get_database_client(database.id).get_container_client(container.id)
 
 
-def comes_back(container, value):
+def check_round_trip(container, value):
     item = {"id": "x", "pk": "a", "value": value}
     assert plain(container.create_item(dict(item))) == item
     read = plain(container.read_item("x", "a"))
@@ -56,18 +56,18 @@ def test_numbers(container, number):
 
 
 def test_strings(writer):
-    comes_back(writer, STRINGS)
+    check_round_trip(writer, STRINGS)
 
 
 def test_nested(writer):
-    comes_back(writer, NESTED)
+    check_round_trip(writer, NESTED)
 
 
 def test_a_hundred_levels_deep(container):
     deep = "bottom"
     for _ in range(50):
         deep = [{"down": deep}]
-    comes_back(container, deep)
+    check_round_trip(container, deep)
 
 
 def test_a_thousand_properties_in_order(container):

@@ -1,5 +1,5 @@
-"""Full-text and hybrid search over several partitions. This SDK gathers the statistics, runs the components and fuses them;
-what it should come to is worked out here from the published formulas: BM25 (k1 1.2, b 0.75) and RRF (60)."""
+"""Full-text and hybrid search over several partitions. This SDK collects the statistics, runs the components and fuses them;
+the tests compute the expected results from the published formulas: BM25 (k1 1.2, b 0.75) and RRF (60)."""
 
 import math
 import time
@@ -8,12 +8,12 @@ import pytest
 from conftest import refused, unique
 from dataset import THROUGHPUT, everywhere, load
 
-# No stop words and no two forms of one word: words are what they look like.
+# No stop words and no two forms of one word: stemming changes nothing.
 WORDS = ["apple", "brick", "cloud", "drum", "elbow", "flint", "grape", "hammock"]
 
 
 def document(n):
-    """Of different lengths; each word more seldom than the one before."""
+    """Documents have different lengths; each word is rarer than the one before it."""
     words = [WORDS[at] for at in range(len(WORDS)) for _ in range(n // (at + 1) % 3) if n % (at + 2) == 0]
     text = " ".join(words + ["filler"] * (n * 7 % 11))
     return {"id": f"{n:03}", "pk": f"key {n % 17}", "n": n, "text": text, "title": " ".join(words[:3]), "v": [n, n * n % 31]}
@@ -64,7 +64,7 @@ def rrf(components, weights=None):
 
 
 def check_order(rows, scores, many):
-    """The rows are the best, and the best come first; whoever has the same score may stand for another."""
+    """The rows are the best ones in descending order of score; items with equal scores are interchangeable."""
     got = [round(scores[row["id"]], 9) for row in rows]
     assert got == [round(score, 9) for score in sorted(scores.values(), reverse=True)[:many]]
 
@@ -104,7 +104,7 @@ def test_ranked_by_bm25_of_the_whole_container(texts, terms):
     check_order(rows, bm25("text", terms), 30)
 
 
-def test_within_one_key_statistics_are_of_all(texts):
+def test_a_query_within_one_key_uses_statistics_of_the_container(texts):
     text = "SELECT TOP 10 c.id FROM c ORDER BY RANK FullTextScore(c.text, 'cloud', 'grape')"
     rows = list(texts.query_items(text, partition_key="key 3"))
     scores = bm25("text", ["cloud", "grape"])
@@ -138,7 +138,7 @@ def test_text_and_vectors(texts):
     check_order(rows, rrf([bm25("text", ["grape"]), distances([60, 12])]), 15)
 
 
-def test_what_the_service_refuses(texts):
+def test_unsupported_queries_are_400(texts):
     for text in [
         "SELECT TOP 3 c.id FROM c ORDER BY RANK FullTextScore(c.text, 'grape') DESC",
         "SELECT TOP 3 c.id, FullTextScore(c.text, 'grape') AS s FROM c",
@@ -148,8 +148,8 @@ def test_what_the_service_refuses(texts):
             list(everywhere(texts, text))
 
 
-def test_a_split_in_the_middle(make):
-    """The client's ranges are gone when it asks again."""
+def test_the_order_is_the_same_after_a_split(make):
+    """The ranges that the client has cached no longer exist at the second query."""
     container = make("/pk", throughput=12000, indexing_policy=INDEXING, full_text_policy=POLICY, vector_embedding_policy=VECTORS)
     load(container, DOCUMENTS)
     text = "SELECT TOP 20 c.id FROM c ORDER BY RANK FullTextScore(c.text, 'drum', 'elbow')"

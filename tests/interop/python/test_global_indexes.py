@@ -20,12 +20,12 @@ def index_of(database, source, definition):
     return database.create_container(unique("i"), PartitionKey("/city"), global_secondary_index=index)
 
 
-def eventually(read, wanted):
-    """An index follows its source by itself, in its own time."""
+def eventually(read, expected):
+    """An index is maintained asynchronously."""
     deadline = time.time() + 20
-    while (found := read()) != wanted and time.time() < deadline:
+    while (found := read()) != expected and time.time() < deadline:
         time.sleep(0.05)
-    assert found == wanted
+    assert found == expected
 
 
 def cities(index, city):
@@ -33,7 +33,7 @@ def cities(index, city):
     return sorted(index.query_items(query, parameters=[{"name": "@city", "value": city}], partition_key=city), key=int)
 
 
-def test_an_index_is_filled_and_follows(database, shop):
+def test_an_index_is_filled_and_maintained(database, shop):
     index = index_of(database, shop, "SELECT c.id, c.customer, c.city FROM c")
     eventually(lambda: cities(index, "Rome"), [str(n) for n in range(0, 30, 3)])
     shop.upsert_item({"id": "0", "customer": "c0", "city": "Oslo"})
@@ -45,7 +45,7 @@ def test_an_index_is_filled_and_follows(database, shop):
     assert index.read_item(one["id"], "Oslo") == one
 
 
-def test_it_follows_while_both_split(database, shop, repartition):
+def test_an_index_is_maintained_through_splits_and_merges(database, shop, repartition):
     index = index_of(database, shop, "SELECT c.id, c.customer, c.city FROM c")
     eventually(lambda: cities(index, "Rome"), [str(n) for n in range(0, 30, 3)])
     repartition.split(shop)
@@ -59,7 +59,7 @@ def test_it_follows_while_both_split(database, shop, repartition):
     eventually(lambda: cities(index, "Rome"), ["0"] + [str(n) for n in range(6, 30, 3)])
 
 
-def test_it_says_what_it_is_and_is_not_written_to(database, shop):
+def test_an_index_reports_its_definition_and_rejects_writes(database, shop):
     index = index_of(database, shop, "SELECT * FROM c")
     eventually(lambda: index.read()["globalSecondaryIndexDefinition"]["status"], "Active")
     assert index.read()["globalSecondaryIndexDefinition"]["sourceCollectionRid"] == shop.read()["_rid"]

@@ -1,4 +1,4 @@
-"""Keys of two and three levels: whole keys, null levels, absent levels, too few levels."""
+"""Partition keys of two and three levels: complete keys, null levels, missing levels, too few levels."""
 
 import pytest
 from conftest import refused
@@ -14,7 +14,7 @@ def three(make):
     return make(["/tenant", "/user", "/session"])
 
 
-def test_life_of_an_item_under_two_levels(two):
+def test_item_operations_under_two_levels(two):
     two.create_item({"id": "x", "tenant": "t", "user": "u", "n": 1})
     assert two.read_item("x", ["t", "u"])["n"] == 1
     two.replace_item("x", {"id": "x", "tenant": "t", "user": "u", "n": 2})
@@ -26,7 +26,7 @@ def test_life_of_an_item_under_two_levels(two):
 
 
 @pytest.mark.parametrize("key", [["t", "u", "s"], ["t", 1, True], ["", "", ""], [1, 2, 3], ["日本", "😀", -0.5]])
-def test_life_of_an_item_under_three_levels(three, key):
+def test_item_operations_under_three_levels(three, key):
     item = {"id": "x", "tenant": key[0], "user": key[1], "session": key[2]}
     three.create_item(item)
     assert three.read_item("x", key)["id"] == "x"
@@ -35,7 +35,7 @@ def test_life_of_an_item_under_three_levels(three, key):
         three.read_item("x", key)
 
 
-def test_s12_every_level_takes_part_in_the_identity(three):
+def test_s12_every_level_is_part_of_the_identity(three):
     keys = [["t", "u", "s"], ["t", "u", "z"], ["t", "z", "s"], ["z", "u", "s"]]
     for n, (tenant, user, session) in enumerate(keys):
         three.create_item({"id": "x", "tenant": tenant, "user": user, "session": session, "n": n})
@@ -45,7 +45,7 @@ def test_s12_every_level_takes_part_in_the_identity(three):
         three.create_item({"id": "x", "tenant": "t", "user": "u", "session": "s"})
 
 
-def test_levels_are_not_glued_together(two):
+def test_levels_are_not_concatenated(two):
     two.create_item({"id": "x", "tenant": "ab", "user": "c", "n": 1})
     two.create_item({"id": "x", "tenant": "a", "user": "bc", "n": 2})
     assert two.read_item("x", ["ab", "c"])["n"] == 1
@@ -59,13 +59,13 @@ def test_a_null_level_is_a_value(three):
         three.read_item("x", ["t", "", "s"])
 
 
-def test_an_absent_level_is_not_null(two):
-    """For a missing level this SDK sends null; the item says undefined, so the two disagree."""
+def test_a_missing_level_is_not_null(two):
+    """For a missing level this SDK sends null, but the item's value is undefined: they do not match."""
     with refused(400, 1001):
         two.create_item({"id": "x", "tenant": "t"})
 
 
-def test_an_absent_level_can_be_addressed(two):
+def test_a_missing_level_can_be_addressed(two):
     two.create_item({"id": "x", "tenant": "t"}, request_options={"partitionKey": ["t", {}]})
     assert "user" not in two.read_item("x", ["t", {}])
     with refused(404):

@@ -1,10 +1,10 @@
-"""One item at a time: S11 to S13, S16, S20, S21, S23, S24, S29, S95 to S98, S100."""
+"""Operations on single items: S11 to S13, S16, S20, S21, S23, S24, S29, S95 to S98, S100."""
 
 import pytest
 from azure.cosmos import CosmosClient
 from conftest import SYSTEM_PROPERTIES, connect, header, plain, refused
 
-# The reading that the 2016 article stores.
+# The sample document of the 2016 article.
 READING = {
     "id": "XMS-001-FE24C",
     "deviceId": "XMS-0001",
@@ -15,7 +15,7 @@ READING = {
 }
 
 
-def test_s95_s100_the_sample_document_comes_back_equal(make):
+def test_s95_s100_the_sample_document_is_read_unchanged(make):
     container = make("/deviceId")
     created = container.create_item(dict(READING))
     assert SYSTEM_PROPERTIES <= set(created)
@@ -42,11 +42,11 @@ def test_s98_delete(container):
 
 
 def without_key(call):
-    """Takes the partition key off a request that the SDK is about to send."""
+    """Removes the partition key header from a request that the SDK is about to send."""
     del call.http_request.headers["x-ms-documentdb-partitionkey"]
 
 
-def test_s96_s98_the_key_is_a_header_and_must_be_there(container):
+def test_s96_s98_the_key_header_is_required(container):
     container.create_item({"id": "x", "pk": "a"})
     with refused(400):
         container.read_item("x", "a", raw_request_hook=without_key)
@@ -63,7 +63,7 @@ def test_upsert_creates_then_replaces(container):
     assert container.read_item("x", "a")["n"] == 2
 
 
-def test_replace_forgets_what_the_new_body_lacks(container):
+def test_replace_drops_properties_missing_in_the_new_body(container):
     container.create_item({"id": "x", "pk": "a", "old": True})
     container.replace_item("x", {"id": "x", "pk": "a"})
     assert "old" not in container.read_item("x", "a")
@@ -94,8 +94,8 @@ def test_s11_an_item_needs_an_id(container):
 
 
 @pytest.mark.parametrize("item_id", [7, None, True, ""])
-def test_s11_an_id_is_a_string_with_something_in_it(container, item_id):
-    with pytest.raises(Exception):  # some of these the SDK refuses itself
+def test_s11_an_id_is_a_non_empty_string(container, item_id):
+    with pytest.raises(Exception):  # the SDK itself rejects some of these
         container.create_item({"id": item_id, "pk": "a"})
     assert list(container.read_all_items()) == []
 
@@ -108,10 +108,10 @@ def test_s12_an_id_is_unique_within_one_key(container):
 
 
 def test_s13_key_and_id_together_are_the_identity(container):
-    container.create_item({"id": "0001", "pk": "Marketing", "who": "m"})
-    container.create_item({"id": "0001", "pk": "Sales", "who": "s"})
-    assert container.read_item("0001", "Marketing")["who"] == "m"
-    assert container.read_item("0001", "Sales")["who"] == "s"
+    container.create_item({"id": "0001", "pk": "Marketing", "team": "m"})
+    container.create_item({"id": "0001", "pk": "Sales", "team": "s"})
+    assert container.read_item("0001", "Marketing")["team"] == "m"
+    assert container.read_item("0001", "Sales")["team"] == "s"
     with refused(404):
         container.read_item("0001", "Other")
 
@@ -131,7 +131,7 @@ def test_s16_the_key_of_an_item_cannot_be_changed(container):
 
 
 def test_s16_replace_under_another_key_finds_nothing(container):
-    """Left alone, the SDK takes the key from the new body, and there is no such item there."""
+    """By default the SDK takes the key from the new body, and no such item exists under that key."""
     container.create_item({"id": "x", "pk": "a"})
     with refused(404):
         container.replace_item("x", {"id": "x", "pk": "b"})
@@ -156,7 +156,7 @@ def test_s29_a_new_key_needs_no_declaration(container):
         assert container.read_item("x", f"never seen {n}")["pk"] == f"never seen {n}"
 
 
-def test_s1_items_of_different_shapes_live_together(container):
+def test_s1_a_container_stores_items_of_different_shapes(container):
     shapes = [
         {"id": "1", "pk": "a", "text": "only here"},
         {"id": "2", "pk": "a", "list": [1, {"deep": True}]},
@@ -173,9 +173,9 @@ def test_s24_every_item_of_the_feed_has_its_id(container):
     assert sorted(item["id"] for item in container.read_all_items()) == list("01234")
 
 
-def test_the_server_says_its_own_properties(container):
-    created = container.create_item({"id": "x", "pk": "a", "_rid": "mine", "_etag": "mine", "_ts": 1, "_self": "mine"})
-    assert created["_rid"] != "mine" and created["_etag"] != "mine" and created["_self"] != "mine"
+def test_the_server_sets_the_system_properties(container):
+    created = container.create_item({"id": "x", "pk": "a", "_rid": "client", "_etag": "client", "_ts": 1, "_self": "client"})
+    assert created["_rid"] != "client" and created["_etag"] != "client" and created["_self"] != "client"
     assert created["_ts"] > 1_600_000_000
     assert header(created, "etag") == created["_etag"]
 
@@ -198,15 +198,15 @@ def test_return_minimal_for_one_write(container):
 def test_return_minimal_for_a_whole_client(scheme, database, container):
     quiet = connect(scheme, no_response_on_write=True)
     assert isinstance(quiet, CosmosClient)
-    there = quiet.get_database_client(database.id).get_container_client(container.id)
-    assert there.create_item({"id": "x", "pk": "a"}) == {}
-    assert there.read_item("x", "a")["id"] == "x"
+    target = quiet.get_database_client(database.id).get_container_client(container.id)
+    assert target.create_item({"id": "x", "pk": "a"}) == {}
+    assert target.read_item("x", "a")["id"] == "x"
     with refused(409):
-        there.create_item({"id": "x", "pk": "a"})
+        target.create_item({"id": "x", "pk": "a"})
 
 
-def test_rid_addressed_life_of_an_item(container):
-    """Handed a whole item, the SDK goes to its _self, which speaks in rids."""
+def test_item_operations_by_rid(container):
+    """If it gets a whole item, the SDK uses its _self link, which consists of RIDs."""
     created = container.create_item({"id": "x", "pk": "a", "n": 1})
     assert container.read_item(created, "a")["n"] == 1
     replaced = container.replace_item(created, {"id": "x", "pk": "a", "n": 2})

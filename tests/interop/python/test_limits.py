@@ -1,4 +1,4 @@
-"""How large an item may be, how long an id, and which letters it may have."""
+"""Limits of items and IDs: size, length, allowed characters."""
 
 import json
 
@@ -37,7 +37,7 @@ def test_an_item_cannot_grow_over_2_mb(container):
     assert plain(container.read_item("large", "a")) == item_of(1024)
 
 
-def test_large_items_come_through_the_feed(container):
+def test_the_feed_returns_large_items(container):
     for n in range(6):
         container.create_item({**item_of(1024 * 1024), "id": f"large {n}"})
     assert [item["id"] for item in container.read_all_items()] == [f"large {n}" for n in range(6)]
@@ -59,7 +59,7 @@ IDS = [
     "tab less",
     "..a",
     "x" * 255,
-    "e\u0301",  # not the same id as the composed é
+    "e\u0301",  # a different ID than the composed é
 ]
 
 
@@ -75,11 +75,11 @@ def test_ids_in_any_script(container, item_id):
         container.read_item(item_id, "a")
 
 
-def test_ids_that_look_alike_are_different(container):
-    alike = ["é", "e\u0301", "a b", "a%20b", "a+b", "A B"]
-    for n, item_id in enumerate(alike):
+def test_similar_ids_are_different(container):
+    similar = ["é", "e\u0301", "a b", "a%20b", "a+b", "A B"]
+    for n, item_id in enumerate(similar):
         container.create_item({"id": item_id, "pk": "a", "n": n})
-    for n, item_id in enumerate(alike):
+    for n, item_id in enumerate(similar):
         assert container.read_item(item_id, "a")["n"] == n
 
 

@@ -1,4 +1,4 @@
-"""Key values: their types (S10), their lengths (S17, S18), their limits (S19), and where they lead (S2, S36)."""
+"""Key values: their types (S10), their lengths (S17, S18), their limits (S19), and their routing (S2, S36)."""
 
 import pytest
 from azure.cosmos import PartitionKey
@@ -31,7 +31,7 @@ def test_s10_null_is_a_key(container):
     container.delete_item("x", None)
 
 
-def test_s10_an_absent_property_is_a_key(container):
+def test_s10_a_missing_property_is_a_key(container):
     container.create_item({"id": "x"})
     assert "pk" not in container.read_item("x", UNDEFINED)
     with refused(404):
@@ -43,8 +43,8 @@ def test_s10_an_absent_property_is_a_key(container):
         container.read_item("x", UNDEFINED)
 
 
-def test_s10_every_type_is_a_partition_of_its_own(container):
-    """"7", 7, "true", true, "null", null, "" and nothing at all: eight keys, one id."""
+def test_s10_values_of_different_types_are_different_keys(container):
+    """"7", 7, "true", true, "null", null, "" and undefined: eight keys, one ID."""
     for value in ["7", 7, "true", True, "null", None, ""]:
         container.create_item({"id": "x", "pk": value, "was": repr(value)})
     container.create_item({"id": "x", "was": "undefined"})
@@ -84,7 +84,7 @@ def test_s17_large_keys_differ_beyond_the_101st_byte(container):
         assert container.read_item("x", "k" * 101 + end)["end"] == end
 
 
-def test_s18_small_keys_are_told_apart_by_100_characters(make):
+def test_s18_small_keys_differ_in_the_first_100_characters(make):
     container = make("/pk", version=1)
     container.create_item({"id": "x", "pk": "k" * 100 + "a"})
     with refused(409):
@@ -92,26 +92,26 @@ def test_s18_small_keys_are_told_apart_by_100_characters(make):
     container.create_item({"id": "x", "pk": "k" * 99 + "b"})
 
 
-def test_s19_numbers_beyond_a_double_fall_together(container):
+def test_s19_numbers_that_round_to_one_double_are_one_key(container):
     container.create_item({"id": "x", "pk": 9007199254740992})
     with refused(409):
         container.create_item({"id": "x", "pk": 9007199254740993})
 
 
-def test_s19_as_strings_they_stay_apart(container):
+def test_s19_large_numbers_as_strings_are_different_keys(container):
     for digits in ["9007199254740992", "9007199254740993"]:
         container.create_item({"id": "x", "pk": digits})
         assert container.read_item("x", digits)["pk"] == digits
 
 
 def check_routing(container, values, key_of):
-    """The range that answers is the one that the SDK's own hash of the key falls into."""
+    """The responding range is the one that contains the SDK's own hash of the key."""
     ranges = list(container.read_feed_ranges())
     for n, value in enumerate(values):
         created = container.create_item(key_of(value, str(n)))
         served = int(header(created, "x-ms-documentdb-partitionkeyrangeid"))
-        wanted = container.feed_range_from_partition_key(value)
-        owners = [i for i, one in enumerate(ranges) if container.is_feed_range_subset(one, wanted)]
+        expected = container.feed_range_from_partition_key(value)
+        owners = [i for i, one in enumerate(ranges) if container.is_feed_range_subset(one, expected)]
         assert owners == [served], value
 
 
@@ -134,7 +134,7 @@ def test_s36_the_hashes_of_all_levels_decide_the_range(make):
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_s2_s40_several_ranges_are_one_container(make, version):
-    """No request names a partition, and every one of them is used."""
+    """No request names a partition, and all partitions are used."""
     container = make("/pk", version=version, throughput=18000)
     served = set()
     for n in range(60):
@@ -156,7 +156,7 @@ def test_ranges_cover_everything_once(make):
         assert left["max"] == right["min"]
 
 
-def test_a_quoted_path_may_hold_anything(database):
+def test_a_quoted_path_may_contain_any_character(database):
     container = database.create_container(unique("c"), PartitionKey('/"level\' 1*()"/"le/vel2"'))
     container.create_item({"id": "x", "level' 1*()": {"le/vel2": "deep"}})
     assert container.read_item("x", "deep")["id"] == "x"

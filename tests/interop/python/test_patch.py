@@ -1,4 +1,4 @@
-"""Items changed by their parts."""
+"""Patch: partial document updates."""
 
 import pytest
 from conftest import charge, plain, refused
@@ -15,14 +15,14 @@ def test_every_operation(container):
         {"op": "remove", "path": "/old"},
         {"op": "move", "from": "/from/here", "path": "/there"},
     ])
-    want = {"id": "x", "pk": "a", "n": 15, "tags": ["first", "last"], "from": {}, "color": "red", "there": 1}
-    assert plain(patched) == want
-    assert plain(container.read_item("x", "a")) == want
+    expected = {"id": "x", "pk": "a", "n": 15, "tags": ["first", "last"], "from": {}, "color": "red", "there": 1}
+    assert plain(patched) == expected
+    assert plain(container.read_item("x", "a")) == expected
     assert patched["_etag"] == container.read_item("x", "a")["_etag"]
     assert charge(patched) > 10
 
 
-def test_a_filter_predicate(container):
+def test_a_filter_predicate_that_is_false_is_412(container):
     container.create_item({"id": "x", "pk": "a", "stock": 1})
     sell = [{"op": "incr", "path": "/stock", "value": -1}]
     container.patch_item("x", "a", sell, filter_predicate="from c where c.stock > 0")
@@ -31,7 +31,7 @@ def test_a_filter_predicate(container):
     assert container.read_item("x", "a")["stock"] == 0
 
 
-def test_an_etag(container):
+def test_an_old_etag_is_412(container):
     from azure.core import MatchConditions
 
     first = container.create_item({"id": "x", "pk": "a"})
@@ -50,13 +50,13 @@ def test_an_etag(container):
     {"op": "set", "path": "/_ts", "value": 1},
     {"op": "add", "path": "/a/b", "value": 1},
 ])
-def test_what_is_refused_changes_nothing(container, operation):
+def test_a_rejected_patch_changes_nothing(container, operation):
     before = container.create_item({"id": "x", "pk": "a"})
     with refused(400):
         container.patch_item("x", "a", [{"op": "add", "path": "/ok", "value": 1}, operation])
     assert container.read_item("x", "a") == before
 
 
-def test_a_missing_item(container):
+def test_a_missing_item_is_404(container):
     with refused(404):
-        container.patch_item("nobody", "a", [{"op": "add", "path": "/n", "value": 1}])
+        container.patch_item("missing", "a", [{"op": "add", "path": "/n", "value": 1}])

@@ -26,8 +26,8 @@ def permit(user, mode, resource, **more):
     return user.create_permission(body).properties
 
 
-def carrying(scheme, database, container, permission):
-    """A client that knows nothing but a token."""
+def container_with_token(scheme, database, container, permission):
+    """A client that has only a resource token."""
     return database_of(scheme, database, permission).get_container_client(container.id)
 
 
@@ -36,7 +36,7 @@ def database_of(scheme, database, permission):
     return client.get_database_client(database.id)
 
 
-def test_users_come_and_go(database):
+def test_users_can_be_created_listed_replaced_and_deleted(database):
     name = unique("u")
     user = database.create_user({"id": name})
     with refused(409):
@@ -50,7 +50,7 @@ def test_users_come_and_go(database):
         database.get_user_client(name).read()
 
 
-def test_permissions_come_and_go(database, shop, user):
+def test_permissions_can_be_created_listed_replaced_and_deleted(database, shop, user):
     permission = permit(user, "Read", link(database, shop))
     assert permission["permissionMode"] == "Read" and permission["resource"] == link(database, shop)
     with refused(409):
@@ -63,91 +63,91 @@ def test_permissions_come_and_go(database, shop, user):
         user.get_permission(permission["id"])
 
 
-def test_s131_a_container_to_read(scheme, database, shop, user, make):
+def test_s131_read_permission_for_a_container(scheme, database, shop, user, make):
     permission = permit(user, "Read", link(database, shop))
-    there = carrying(scheme, database, shop, permission)
-    assert there.read_item("1", "b")["n"] == 1
-    assert len(list(there.read_all_items())) == 6
-    assert len(list(there.query_items("SELECT * FROM c WHERE c.n > 2", enable_cross_partition_query=True))) == 3
+    target = container_with_token(scheme, database, shop, permission)
+    assert target.read_item("1", "b")["n"] == 1
+    assert len(list(target.read_all_items())) == 6
+    assert len(list(target.query_items("SELECT * FROM c WHERE c.n > 2", enable_cross_partition_query=True))) == 3
     with refused(403):
-        there.create_item({"id": "9", "pk": "a"})
+        target.create_item({"id": "9", "pk": "a"})
     with refused(403):
-        there.delete_item("1", "b")
+        target.delete_item("1", "b")
     with refused(403):
         database_of(scheme, database, permission).delete_container(shop.id)
 
 
-def test_s131_a_container_to_write(scheme, database, shop, user, make):
+def test_s131_all_permission_for_a_container(scheme, database, shop, user, make):
     permission = permit(user, "All", link(database, shop))
-    there = carrying(scheme, database, shop, permission)
-    there.upsert_item({"id": "9", "pk": "a", "n": 9})
-    there.replace_item("9", {"id": "9", "pk": "a", "n": 10})
+    target = container_with_token(scheme, database, shop, permission)
+    target.upsert_item({"id": "9", "pk": "a", "n": 9})
+    target.replace_item("9", {"id": "9", "pk": "a", "n": 10})
     assert shop.read_item("9", "a")["n"] == 10
-    there.delete_item("9", "a")
+    target.delete_item("9", "a")
     other = make("/pk")
-    elsewhere = connect(scheme, {link(database, other): permission["_token"]})
+    wrong_client = connect(scheme, {link(database, other): permission["_token"]})
     with refused(403):
-        elsewhere.get_database_client(database.id).get_container_client(other.id).read_item("1", "a")
-    # All of a container is the container as well.
+        wrong_client.get_database_client(database.id).get_container_client(other.id).read_item("1", "a")
+    # The mode All of a container includes the container itself.
     database_of(scheme, database, permission).delete_container(shop.id)
     with refused(404):
         shop.read()
 
 
-def test_s131_a_partition_key(scheme, database, shop, user):
+def test_s131_permission_for_a_partition_key(scheme, database, shop, user):
     permission = permit(user, "All", link(database, shop), resourcePartitionKey=["a"])
-    there = carrying(scheme, database, shop, permission)
-    assert there.read_item("2", "a")["n"] == 2
-    there.upsert_item({"id": "2", "pk": "a", "n": 22})
-    assert len(list(there.query_items("SELECT * FROM c", partition_key="a"))) == 3
-    # The SDK asks for the changes of a key by where it lies.
-    changes = there.query_items_change_feed(partition_key="a", start_time="Beginning")
+    target = container_with_token(scheme, database, shop, permission)
+    assert target.read_item("2", "a")["n"] == 2
+    target.upsert_item({"id": "2", "pk": "a", "n": 22})
+    assert len(list(target.query_items("SELECT * FROM c", partition_key="a"))) == 3
+    # The SDK requests the changes of a key by its EPK range.
+    changes = target.query_items_change_feed(partition_key="a", start_time="Beginning")
     assert sorted(item["id"] for item in changes) == ["0", "2", "4"]
     for denied in [
-        lambda: list(there.query_items_change_feed(partition_key="b", start_time="Beginning")),
-        lambda: list(there.query_items_change_feed(start_time="Beginning")),
-        lambda: there.read_item("1", "b"),
-        lambda: there.upsert_item({"id": "1", "pk": "b"}),
-        lambda: list(there.query_items("SELECT * FROM c", partition_key="b")),
-        lambda: list(there.query_items("SELECT * FROM c", enable_cross_partition_query=True)),
+        lambda: list(target.query_items_change_feed(partition_key="b", start_time="Beginning")),
+        lambda: list(target.query_items_change_feed(start_time="Beginning")),
+        lambda: target.read_item("1", "b"),
+        lambda: target.upsert_item({"id": "1", "pk": "b"}),
+        lambda: list(target.query_items("SELECT * FROM c", partition_key="b")),
+        lambda: list(target.query_items("SELECT * FROM c", enable_cross_partition_query=True)),
     ]:
         with refused(403):
             denied()
 
 
-def test_s131_the_beginning_of_a_hierarchical_key(scheme, database, make, user):
+def test_s131_permission_for_a_prefix_of_a_hierarchical_key(scheme, database, make, user):
     tenants = make(["/tenant", "/user"], throughput=30000)
     for n in range(8):
         tenants.create_item({"id": str(n), "tenant": "ab"[n % 2], "user": str(n % 4)})
     permission = permit(user, "Read", link(database, tenants), resourcePartitionKey=["a"])
-    there = carrying(scheme, database, tenants, permission)
-    assert len(list(there.query_items("SELECT * FROM c", partition_key=["a"]))) == 4
-    assert len(list(there.query_items("SELECT * FROM c", partition_key=["a", "0"]))) == 2
-    changes = there.query_items_change_feed(partition_key=["a"], start_time="Beginning")
+    target = container_with_token(scheme, database, tenants, permission)
+    assert len(list(target.query_items("SELECT * FROM c", partition_key=["a"]))) == 4
+    assert len(list(target.query_items("SELECT * FROM c", partition_key=["a", "0"]))) == 2
+    changes = target.query_items_change_feed(partition_key=["a"], start_time="Beginning")
     assert sorted(item["id"] for item in changes) == ["0", "2", "4", "6"]
     with refused(403):
-        list(there.query_items("SELECT * FROM c", partition_key=["b"]))
+        list(target.query_items("SELECT * FROM c", partition_key=["b"]))
 
 
-def test_s131_an_item(scheme, database, shop, user):
+def test_s131_permission_for_an_item(scheme, database, shop, user):
     permission = permit(user, "All", link(database, shop, "docs", "1"))
-    there = carrying(scheme, database, shop, permission)
-    assert there.read_item("1", "b")["n"] == 1
-    there.replace_item("1", {"id": "1", "pk": "b", "n": 11})
+    target = container_with_token(scheme, database, shop, permission)
+    assert target.read_item("1", "b")["n"] == 1
+    target.replace_item("1", {"id": "1", "pk": "b", "n": 11})
     with refused(403):
-        there.read_item("3", "b")
+        target.read_item("3", "b")
 
 
-def test_a_token_that_is_none_is_401(scheme, database, shop):
+def test_an_invalid_token_is_401(scheme, database, shop):
     broken = {"resource": link(database, shop), "_token": "type=resource&ver=1&sig=abc"}
     with refused(401):
-        carrying(scheme, database, shop, broken).read_item("1", "b")
+        container_with_token(scheme, database, shop, broken).read_item("1", "b")
 
 
-def test_a_token_dies_with_its_permission(scheme, database, shop, user):
+def test_a_token_is_401_after_its_permission_is_deleted(scheme, database, shop, user):
     permission = permit(user, "Read", link(database, shop))
-    there = carrying(scheme, database, shop, permission)
-    assert there.read_item("1", "b")["n"] == 1
+    target = container_with_token(scheme, database, shop, permission)
+    assert target.read_item("1", "b")["n"] == 1
     user.delete_permission(permission["id"])
     with refused(401):
-        there.read_item("1", "b")
+        target.read_item("1", "b")

@@ -1,4 +1,4 @@
-"""Aggregates over five partitions, over one key, over one feed range; and what this SDK cannot do across partitions."""
+"""Aggregates over five partitions, over one key, over one feed range; and the limits of this SDK across partitions."""
 
 import pytest
 from dataset import OF_ONE_KEY, ONE_KEY, READINGS, bag, everywhere, named
@@ -21,16 +21,16 @@ AGGREGATES = [
 NAMES = [f"{call} where {where}" for call, where, _ in AGGREGATES]
 
 
-@pytest.mark.parametrize("call, where, wanted", AGGREGATES, ids=NAMES)
-def test_s102_a_value_over_every_partition(readings, call, where, wanted):
+@pytest.mark.parametrize("call, where, expected", AGGREGATES, ids=NAMES)
+def test_s102_an_aggregate_over_all_partitions(readings, call, where, expected):
     got = everywhere(readings, f"SELECT VALUE {call} FROM c WHERE {where}", max_item_count=7)
-    assert list(got) == [pytest.approx(wanted(READINGS)) if call[0] in "SA" else wanted(READINGS)]
+    assert list(got) == [pytest.approx(expected(READINGS)) if call[0] in "SA" else expected(READINGS)]
 
 
-@pytest.mark.parametrize("call, where, wanted", AGGREGATES, ids=NAMES)
-def test_s101_a_value_over_one_key(readings, call, where, wanted):
+@pytest.mark.parametrize("call, where, expected", AGGREGATES, ids=NAMES)
+def test_s101_an_aggregate_over_one_key(readings, call, where, expected):
     got = list(readings.query_items(f"SELECT VALUE {call} FROM c WHERE {where}", partition_key=ONE_KEY))
-    assert got == [pytest.approx(wanted(OF_ONE_KEY)) if call[0] in "SA" else wanted(OF_ONE_KEY)]
+    assert got == [pytest.approx(expected(OF_ONE_KEY)) if call[0] in "SA" else expected(OF_ONE_KEY)]
 
 
 def test_counts_of_the_feed_ranges_add_up(readings):
@@ -57,8 +57,8 @@ def test_an_aggregate_without_a_name(readings):
 
 def test_an_aggregate_over_a_subquery_and_a_join(readings):
     text = "SELECT VALUE COUNT(1) FROM c JOIN t IN c.tags WHERE t = @tag"
-    wanted = sum(item["tags"].count("cold") for item in READINGS)
-    assert list(everywhere(readings, text, named(tag="cold"))) == [wanted]
+    expected = sum(item["tags"].count("cold") for item in READINGS)
+    assert list(everywhere(readings, text, named(tag="cold"))) == [expected]
     text = "SELECT VALUE SUM(s.count) FROM (SELECT ARRAY_LENGTH(c.tags) AS count FROM c) AS s"
     assert list(readings.query_items(text, partition_key=ONE_KEY)) == [sum(len(item["tags"]) for item in OF_ONE_KEY)]
 
@@ -99,11 +99,11 @@ def test_group_by_within_one_key(readings, text, key, rows, size):
 
 
 @pytest.mark.parametrize("text", [text for text, _, _ in GROUPS])
-def test_group_by_across_partitions_is_more_than_this_sdk_can(readings, text):
+def test_group_by_across_partitions_is_not_supported_by_this_sdk(readings, text):
     with refused(400):
         list(everywhere(readings, text))
 
 
-def test_aggregates_without_value_across_partitions_are_more_than_this_sdk_can(readings):
+def test_aggregates_without_value_across_partitions_are_not_supported_by_this_sdk(readings):
     with refused(400):
         list(everywhere(readings, "SELECT COUNT(1) AS many FROM c"))

@@ -6,7 +6,7 @@ from conftest import plain, refused
 
 PAGES = [2, 7, None]
 
-# the clause, and per key: the value, and whether it descends
+# the clause, and for each sort key: its value, and whether it is descending
 ORDERS = [
     ("c.n", [(lambda c: c["n"], False)]),
     ("c.n ASC", [(lambda c: c["n"], False)]),
@@ -52,7 +52,7 @@ def test_order_by_within_one_key(readings, clause, keys):
 
 @pytest.mark.parametrize("direction", ["ASC", "DESC"])
 def test_order_by_values_of_every_type(readings, direction):
-    """Each partition on its own: across partitions this SDK compares values of one type only."""
+    """Each partition separately: across partitions this SDK compares only values of one type."""
     by_id = {item["id"]: item for item in READINGS}
     seen = []
     for part in readings.read_feed_ranges():
@@ -66,19 +66,19 @@ def test_order_by_values_of_every_type(readings, direction):
 
 @pytest.mark.parametrize("size", PAGES)
 @pytest.mark.parametrize("text", ["SELECT VALUE c.id FROM c", "SELECT VALUE c.id FROM c ORDER BY c.kind", "SELECT VALUE c.id FROM c ORDER BY c.floor DESC"])
-def test_s107_the_same_order_every_time_and_for_every_page_size(readings, text, size):
+def test_s107_the_order_is_repeatable_and_independent_of_the_page_size(readings, text, size):
     first = list(everywhere(readings, text))
     assert list(everywhere(readings, text, max_item_count=size)) == first
     assert sorted(first) == ids(READINGS)
 
 
-def test_s107_without_an_order_partitions_follow_each_other(readings):
+def test_s107_without_order_by_partitions_are_read_in_sequence(readings):
     parts = [readings.query_items("SELECT VALUE c.id FROM c", feed_range=part) for part in readings.read_feed_ranges()]
     assert list(everywhere(readings, "SELECT VALUE c.id FROM c")) == [one for part in parts for one in part]
 
 
 @pytest.mark.parametrize("count", [1, 10, 100, 1000])
-def test_s109_top_is_the_globally_first(readings, count):
+def test_s109_top_is_global(readings, count):
     got = everywhere(readings, f"SELECT TOP {count} VALUE c.n FROM c ORDER BY c.n DESC", max_item_count=3)
     assert list(got) == sorted((c["n"] for c in READINGS), reverse=True)[:count]
 
@@ -93,9 +93,9 @@ def test_s109_offset_and_limit_are_global(readings, offset, limit):
 def test_s108_with_a_filter_a_projection_and_parameters(readings):
     text = "SELECT c.id, c.metric * 2 AS twice FROM c WHERE c.kind = @kind AND c.metric > @least ORDER BY c.metric DESC"
     got = list(everywhere(readings, text, named(kind="humidity", least=7)))
-    wanted = [item for item in READINGS if item["kind"] == "humidity" and item["metric"] > 7]
-    assert bag(got) == bag({"id": item["id"], "twice": item["metric"] * 2} for item in wanted)
-    assert [row["twice"] for row in got] == sorted((item["metric"] * 2 for item in wanted), reverse=True)
+    expected = [item for item in READINGS if item["kind"] == "humidity" and item["metric"] > 7]
+    assert bag(got) == bag({"id": item["id"], "twice": item["metric"] * 2} for item in expected)
+    assert [row["twice"] for row in got] == sorted((item["metric"] * 2 for item in expected), reverse=True)
 
 
 def test_s108_order_by_with_join(readings):
@@ -117,7 +117,7 @@ def test_two_keys_need_a_composite_index(readings):
     assert "composite" in caught.value.message
 
 
-def test_two_keys_work_once_the_composite_index_is_there(make, database):
+def test_two_keys_work_with_a_composite_index(make, database):
     container = make("/pk", throughput=THROUGHPUT)
     load(container, READINGS[:40])
     text = "SELECT VALUE c.n FROM c ORDER BY c.kind DESC, c.n ASC"
@@ -126,19 +126,19 @@ def test_two_keys_work_once_the_composite_index_is_there(make, database):
     paths = [{"path": "/kind", "order": "descending"}, {"path": "/n", "order": "ascending"}]
     database.replace_container(container, container.read()["partitionKey"], indexing_policy=policy(compositeIndexes=[paths]))
     indexed(container)
-    wanted = in_order(READINGS[:40], [(lambda c: c["kind"], True), (lambda c: c["n"], False)])
-    assert list(everywhere(container, text)) == [item["n"] for item in wanted]
+    expected = in_order(READINGS[:40], [(lambda c: c["kind"], True), (lambda c: c["n"], False)])
+    assert list(everywhere(container, text)) == [item["n"] for item in expected]
 
 
 @pytest.mark.parametrize("explicit", [[], ["/mixed/?"]], ids=["/*", "by name"])
 def test_items_without_the_property_are_first_or_last(make, explicit):
     container, few = make("/pk", indexing_policy=policy(*explicit)), READINGS[:16]
     load(container, few)
-    lacking = ids(item for item in few if "mixed" not in item)
+    missing = ids(item for item in few if "mixed" not in item)
     up = list(everywhere(container, "SELECT VALUE c.id FROM c ORDER BY c.mixed"))
-    assert sorted(up) == ids(few) and up[: len(lacking)] == lacking
+    assert sorted(up) == ids(few) and up[: len(missing)] == missing
     down = list(everywhere(container, "SELECT VALUE c.id FROM c ORDER BY c.mixed DESC"))
-    assert sorted(down) == ids(few) and down[-len(lacking) :] == lacking[::-1]
+    assert sorted(down) == ids(few) and down[-len(missing) :] == missing[::-1]
 
 
 def test_order_by_a_path_without_index_is_400(make):

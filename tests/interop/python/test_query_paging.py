@@ -1,4 +1,4 @@
-"""Pages, and going on from a continuation token in another client (S106); feed ranges; parts of hierarchical keys."""
+"""Pages, and resuming from a continuation token in another client (S106); feed ranges; prefixes of hierarchical keys."""
 
 import pytest
 from conftest import connect, refused
@@ -19,17 +19,17 @@ TEXTS = [
 ]
 
 
-def again(scheme, container):
-    """The same container through a client that knows nothing yet."""
+def with_new_client(scheme, container):
+    """The same container through a new client with empty caches."""
     database = container.container_link.split("/")[1]
     return connect(scheme).get_database_client(database).get_container_client(container.id)
 
 
 def page_by_page(scheme, container, text, **options):
-    """Every page through a client of its own, with nothing but the token of the page before."""
+    """Reads every page through a new client that gets only the token of the page before."""
     token, pages = None, []
     while True:
-        pager = again(scheme, container).query_items(text, **options).by_page(token)
+        pager = with_new_client(scheme, container).query_items(text, **options).by_page(token)
         pages.append(list(next(pager)))
         token = pager.continuation_token
         if not token:
@@ -39,7 +39,7 @@ def page_by_page(scheme, container, text, **options):
 
 @pytest.mark.parametrize("size", [1, 2, 7])
 @pytest.mark.parametrize("text", TEXTS)
-def test_s106_another_client_goes_on_within_one_key(scheme, readings, text, size):
+def test_s106_another_client_resumes_within_one_key(scheme, readings, text, size):
     whole = list(readings.query_items(text, partition_key=ONE_KEY))
     pages = page_by_page(scheme, readings, text, partition_key=ONE_KEY, max_item_count=size)
     assert [row for page in pages for row in page] == whole
@@ -47,14 +47,14 @@ def test_s106_another_client_goes_on_within_one_key(scheme, readings, text, size
 
 
 @pytest.mark.parametrize("text", TEXTS[:2])
-def test_s106_another_client_goes_on_across_partitions(scheme, readings, text):
+def test_s106_another_client_resumes_across_partitions(scheme, readings, text):
     options = {"enable_cross_partition_query": True, "max_item_count": 23}
     pages = page_by_page(scheme, readings, text, **options)
     assert [row for page in pages for row in page] == list(everywhere(readings, text))
 
 
 @pytest.mark.parametrize("text", TEXTS[:3])
-def test_a_token_of_one_kilobyte_is_enough(scheme, readings, text):
+def test_tokens_keep_to_a_limit_of_one_kilobyte(scheme, readings, text):
     lengths = []
     note = lambda headers, _: lengths.append(len(headers.get("x-ms-continuation", "")))
     options = {"partition_key": ONE_KEY, "max_item_count": 2, "continuation_token_limit": 1, "response_hook": note}
@@ -63,7 +63,7 @@ def test_a_token_of_one_kilobyte_is_enough(scheme, readings, text):
     assert 0 < max(lengths) <= 1024
 
 
-def test_a_token_of_another_query_or_no_token_at_all_is_400(readings):
+def test_a_token_of_another_query_and_an_invalid_token_are_400(readings):
     pager = readings.query_items(TEXTS[0], partition_key=ONE_KEY, max_item_count=2).by_page()
     next(pager)
     with refused(400):
@@ -95,7 +95,7 @@ def test_feed_ranges_are_disjoint_and_complete(readings, text, size):
     assert sorted(rows) == sorted(tags if "JOIN" in text else some if "> 10" in text else ids(READINGS))
 
 
-def test_another_client_goes_on_within_a_feed_range(scheme, readings):
+def test_another_client_resumes_within_a_feed_range(scheme, readings):
     for part in readings.read_feed_ranges():
         whole = list(readings.query_items(TEXTS[2], feed_range=part))
         pages = page_by_page(scheme, readings, TEXTS[2], feed_range=part, max_item_count=20)
@@ -115,20 +115,20 @@ def people(database):
 PEOPLE = [
     {"id": str(n), "tenant": f"t{n % 3}", "user": f"u{n % 4}", "session": n % 5, "n": n} for n in range(120)
 ]
-PREFIXES = [["t0"], ["t1", "u2"], ["t2", "u3", 4], ["t0", "nobody"]]
+PREFIXES = [["t0"], ["t1", "u2"], ["t2", "u3", 4], ["t0", "missing"]]
 
 
 @pytest.mark.parametrize("size", [2, None])
 @pytest.mark.parametrize("prefix", PREFIXES, ids=str)
-def test_the_beginning_of_a_hierarchical_key(people, prefix, size):
-    chosen = [one for one in PEOPLE if [one["tenant"], one["user"], one["session"]][: len(prefix)] == prefix]
+def test_a_prefix_of_a_hierarchical_key(people, prefix, size):
+    matching = [one for one in PEOPLE if [one["tenant"], one["user"], one["session"]][: len(prefix)] == prefix]
     got = people.query_items("SELECT VALUE c.n FROM c WHERE c.n > 10", partition_key=prefix, max_item_count=size)
-    assert sorted(got) == [one["n"] for one in chosen if one["n"] > 10]
+    assert sorted(got) == [one["n"] for one in matching if one["n"] > 10]
 
 
 def test_a_filter_on_levels_of_a_hierarchical_key(people):
     text = "SELECT VALUE c.n FROM c WHERE c.tenant = 't1' AND c.user = 'u2' ORDER BY c.n DESC"
-    wanted = [one["n"] for one in PEOPLE if (one["tenant"], one["user"]) == ("t1", "u2")]
-    assert list(everywhere(people, text)) == wanted[::-1]
+    expected = [one["n"] for one in PEOPLE if (one["tenant"], one["user"]) == ("t1", "u2")]
+    assert list(everywhere(people, text)) == expected[::-1]
     text = "SELECT VALUE COUNT(1) FROM c WHERE c.session = 3"
     assert list(everywhere(people, text)) == [sum(one["session"] == 3 for one in PEOPLE)]

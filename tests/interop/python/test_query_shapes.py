@@ -1,4 +1,4 @@
-"""Queries of every shape but ORDER BY and aggregates, over five partitions and over one key (S102, S104, S110)."""
+"""Queries without ORDER BY and aggregates, over five partitions and over one key (S102, S104, S110)."""
 
 import math
 
@@ -6,7 +6,7 @@ import pytest
 from dataset import OF_ONE_KEY, ONE_KEY, RANGES, READINGS, bag, everywhere, ids, named
 from conftest import plain
 
-# text, parameters, what it makes of a list of items
+# filter, parameters, and the same filter in Python
 FILTERS = [
     ("c.n = 17", {}, lambda c: c["n"] == 17),
     ("c.metric > 20", {}, lambda c: c["metric"] > 20),
@@ -41,8 +41,8 @@ FILTERS = [
 
 
 @pytest.fixture(params=["every partition", "one key"])
-def ask(request, readings):
-    """ask(text, parameters): the rows; and the items they come from, as `ask.items`."""
+def run_query(request, readings):
+    """run_query(text, parameters) returns the rows; `run_query.items` are the items that the query reads."""
 
     def every(text, parameters=None, **options):
         return list(everywhere(readings, text, parameters, **options))
@@ -50,12 +50,12 @@ def ask(request, readings):
     def one(text, parameters=None, **options):
         return list(readings.query_items(text, parameters=parameters, partition_key=ONE_KEY, **options))
 
-    chosen = every if request.param == "every partition" else one
-    chosen.items = READINGS if request.param == "every partition" else OF_ONE_KEY
-    return chosen
+    selected = every if request.param == "every partition" else one
+    selected.items = READINGS if request.param == "every partition" else OF_ONE_KEY
+    return selected
 
 
-def test_the_readings_lie_in_five_partitions(readings):
+def test_the_readings_are_in_five_partitions(readings):
     ranges = list(readings.read_feed_ranges())
     assert len(ranges) == RANGES
     spread = [len(list(readings.query_items("SELECT c.id FROM c", feed_range=one))) for one in ranges]
@@ -63,9 +63,9 @@ def test_the_readings_lie_in_five_partitions(readings):
 
 
 @pytest.mark.parametrize("text, parameters, wanted", FILTERS, ids=[text for text, _, _ in FILTERS])
-def test_s102_s104_a_filter(ask, text, parameters, wanted):
-    got = ask(f"SELECT * FROM c WHERE {text}", named(**parameters))
-    assert bag(map(plain, got)) == bag(filter(wanted, ask.items))
+def test_s102_s104_a_filter(run_query, text, parameters, wanted):
+    got = run_query(f"SELECT * FROM c WHERE {text}", named(**parameters))
+    assert bag(map(plain, got)) == bag(filter(wanted, run_query.items))
 
 
 PROJECTIONS = [
@@ -79,20 +79,20 @@ PROJECTIONS = [
     ("SELECT UPPER(c.kind) AS loud, LENGTH(c.id) AS size FROM c", lambda c: {"loud": c["kind"].upper(), "size": 4}),
     ("SELECT VALUE 1 FROM c", lambda c: 1),
     ("SELECT c.n, 'x' AS text, null AS nothing FROM c", lambda c: {"n": c["n"], "text": "x", "nothing": None}),
-    # S110: the text that LINQ providers write
+    # S110: the text that LINQ providers generate
     ('SELECT VALUE root["n"] FROM root', lambda c: c["n"]),
     ('SELECT VALUE {"N": root["n"], "City": root["place"]["city"]} FROM root', lambda c: {"N": c["n"], "City": c["place"]["city"]}),
 ]
 
 
 @pytest.mark.parametrize("text, row", PROJECTIONS, ids=[text for text, _ in PROJECTIONS])
-def test_s110_a_projection(ask, text, row):
-    assert bag(ask(text)) == bag(map(row, ask.items))
+def test_s110_a_projection(run_query, text, row):
+    assert bag(run_query(text)) == bag(map(row, run_query.items))
 
 
-def test_s110_the_text_of_linq(ask):
-    got = ask('SELECT VALUE root FROM root WHERE ((root["metric"] > 10.0) AND (root["kind"] = "humidity"))')
-    wanted = [item for item in ask.items if item["metric"] > 10 and item["kind"] == "humidity"]
+def test_s110_query_text_of_linq_providers(run_query):
+    got = run_query('SELECT VALUE root FROM root WHERE ((root["metric"] > 10.0) AND (root["kind"] = "humidity"))')
+    wanted = [item for item in run_query.items if item["metric"] > 10 and item["kind"] == "humidity"]
     assert bag(map(plain, got)) == bag(wanted)
 
 
@@ -110,8 +110,8 @@ JOINS = [
 
 
 @pytest.mark.parametrize("text, rows", JOINS, ids=[text for text, _ in JOINS])
-def test_s102_a_join_or_a_subquery(ask, text, rows):
-    assert bag(ask(text)) == bag(row for item in ask.items for row in rows(item))
+def test_s102_a_join_or_a_subquery(run_query, text, rows):
+    assert bag(run_query(text)) == bag(row for item in run_query.items for row in rows(item))
 
 
 DISTINCTS = [
@@ -123,32 +123,32 @@ DISTINCTS = [
 
 
 @pytest.mark.parametrize("text, row", DISTINCTS, ids=[text for text, _ in DISTINCTS])
-def test_s102_distinct(ask, text, row):
-    assert bag(ask(text)) == {value: 1 for value in bag(map(row, ask.items))}
+def test_s102_distinct(run_query, text, row):
+    assert bag(run_query(text)) == {value: 1 for value in bag(map(row, run_query.items))}
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 1000, -1])
-def test_the_size_of_a_page_changes_nothing(ask, size):
+def test_the_page_size_does_not_change_the_rows(run_query, size):
     text = "SELECT VALUE c.id FROM c WHERE c.metric > 12"
-    assert ask(text, max_item_count=size) == ask(text)
+    assert run_query(text, max_item_count=size) == run_query(text)
 
 
 @pytest.mark.parametrize("text, count", [("TOP 10 VALUE c.n FROM c", 10), ("TOP 1000 VALUE c.n FROM c", 1000), ("TOP 0 VALUE c.n FROM c", 0)])
-def test_top_without_an_order_is_the_beginning(ask, text, count):
-    assert ask(f"SELECT {text}", max_item_count=3) == ask("SELECT VALUE c.n FROM c")[:count]
+def test_top_without_order_by_returns_the_first_rows(run_query, text, count):
+    assert run_query(f"SELECT {text}", max_item_count=3) == run_query("SELECT VALUE c.n FROM c")[:count]
 
 
 @pytest.mark.parametrize("offset, limit", [(0, 5), (5, 7), (7, 1000), (0, 0), (1000, 10)])
-def test_offset_limit_without_an_order_is_a_part(ask, offset, limit):
-    got = ask(f"SELECT VALUE c.n FROM c OFFSET {offset} LIMIT {limit}", max_item_count=3)
-    assert got == ask("SELECT VALUE c.n FROM c")[offset : offset + limit]
+def test_offset_limit_without_order_by_returns_a_part(run_query, offset, limit):
+    got = run_query(f"SELECT VALUE c.n FROM c OFFSET {offset} LIMIT {limit}", max_item_count=3)
+    assert got == run_query("SELECT VALUE c.n FROM c")[offset : offset + limit]
 
 
-def test_offset_limit_and_top_as_parameters(ask):
-    all_of_it = ask("SELECT VALUE c.n FROM c")
-    assert ask("SELECT VALUE c.n FROM c OFFSET @o LIMIT @l", named(o=3, l=4)) == all_of_it[3:7]
-    assert ask("SELECT TOP @n VALUE c.n FROM c", named(n=4)) == all_of_it[:4]
+def test_offset_limit_and_top_as_parameters(run_query):
+    all_rows = run_query("SELECT VALUE c.n FROM c")
+    assert run_query("SELECT VALUE c.n FROM c OFFSET @o LIMIT @l", named(o=3, l=4)) == all_rows[3:7]
+    assert run_query("SELECT TOP @n VALUE c.n FROM c", named(n=4)) == all_rows[:4]
 
 
-def test_read_all_items_is_every_item(readings):
+def test_read_all_items_returns_every_item(readings):
     assert sorted(ids(readings.read_all_items(max_item_count=7))) == ids(READINGS)

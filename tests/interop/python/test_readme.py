@@ -1,4 +1,4 @@
-"""The README's snippet works when pasted."""
+"""The code snippet in the README works as it is."""
 
 import os
 import re
@@ -11,7 +11,7 @@ import pytest
 README = Path(__file__).parents[3] / "README.md"
 
 
-def test_the_snippet_prints_what_it_stored():
+def test_the_snippet_prints_the_stored_values():
     endpoint = os.environ.get("PLEIAD_ENDPOINT")
     if not endpoint:
         pytest.skip("no PLEIAD_ENDPOINT")

@@ -1,7 +1,7 @@
-"""A container is dropped and made again under its name, behind the back of a client that knows the old one.
+"""A container is deleted and created again under the same name, while a client still caches the old one.
 
-The SDK says which container it means; told 400/1024 it looks again and repeats itself once. All of that happens inside
-the SDK: the tests only see that a stale client works, and that nothing of the old container shines through.
+The SDK sends the RID of the container that it means; after 400/1024 it refreshes its cache and retries once. All of that happens
+inside the SDK: the tests only see that a stale client works, and that no data of the old container is visible.
 """
 
 import pytest
@@ -47,14 +47,14 @@ def test_a_stale_client_writes_to_the_new_container(stale, recreate):
 
 @pytest.mark.parametrize("write", ["create_item", "upsert_item"])
 def test_a_stale_client_learns_the_new_key(stale, recreate, write):
-    """Where the old path finds nothing, the SDK tries again with the new one."""
+    """If the item has no value at the old path, the SDK retries with the new one."""
     fresh = recreate("/other")
     getattr(stale, write)({"id": "x", "other": "b"})
     assert fresh.read_item("x", "b")["other"] == "b"
 
 
-def test_a_stale_key_is_400_1001_and_then_known(stale, recreate):
-    """Where the old path finds a value, the SDK insists once, is told that it does not match, and has learned."""
+def test_a_stale_key_is_400_1001_once(stale, recreate):
+    """If the item has a value at the old path, the SDK sends it once, gets 400/1001, and then uses the new path."""
     fresh = recreate("/other")
     with refused(400, 1001):
         stale.create_item({"id": "x", "pk": "a", "other": "b"})
@@ -93,14 +93,14 @@ def test_a_stale_client_sees_the_new_ranges(stale, recreate):
     assert len(list(stale.read_feed_ranges(force_refresh=True))) == 2
 
 
-def test_a_rid_of_the_old_container_leads_nowhere(stale, recreate):
+def test_a_rid_of_the_old_container_is_404(stale, recreate):
     old = stale.read_item("old", "a")
     recreate().create_item({"id": "old", "pk": "a"})
     with refused(404):
         stale.read_item(old, "a")
 
 
-def test_a_container_that_is_only_gone_is_404(stale, database):
+def test_a_deleted_container_is_404(stale, database):
     database.delete_container(stale.id)
     with refused(404):
         stale.read_item("old", "a")

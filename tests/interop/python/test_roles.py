@@ -1,4 +1,4 @@
-"""Bearer tokens and roles: a TokenCredential, as azure-identity would be one, and what its principal may do."""
+"""Bearer tokens and roles: a TokenCredential, such as those of azure-identity, and the permissions of its principal."""
 
 import base64
 import hashlib
@@ -24,7 +24,7 @@ def number(text):
 
 
 def sign(claims):
-    """RS256, by hand: the suite has no library for it."""
+    """RS256, implemented here: the suite has no library for it."""
     key = json.loads((TOKENS / "private_key.json").read_text())
     header = {"typ": "JWT", "alg": "RS256", "kid": key["kid"]}
     signed = b".".join(part(json.dumps(piece).encode()) for piece in (header, claims))
@@ -36,14 +36,14 @@ def sign(claims):
 
 
 class Credential:
-    def __init__(self, principal, lives_s=3600, **claims):
+    def __init__(self, principal, lifetime_s=3600, **claims):
         self.claims = {"iss": "https://issuer.example/", "aud": "https://cosmos.azure.com", "oid": principal, **claims}
-        self.lives_s = lives_s
+        self.lifetime_s = lifetime_s
 
     def get_token(self, *scopes, **_):
         assert scopes
-        expires_s = int(time.time()) + self.lives_s
-        # Were it told the truth, the SDK would not send a token that has expired.
+        expires_s = int(time.time()) + self.lifetime_s
+        # With the real expiry time the SDK would not send an expired token.
         return AccessToken(sign({**self.claims, "exp": expires_s}), int(time.time()) + 3600)
 
 
@@ -57,70 +57,70 @@ def shop(scheme, make):
     return container
 
 
-def carrying(scheme, database, container, credential):
+def container_with_credential(scheme, database, container, credential):
     client = connect(scheme, credential)
     return client.get_database_client(database.id).get_container_client(container.id)
 
 
-def test_a_reader_reads_and_does_not_write(scheme, database, shop):
-    mine = carrying(scheme, database, shop, Credential("reader"))
-    assert mine.read_item("0", "a")["n"] == 0
+def test_a_reader_may_read_and_not_write(scheme, database, shop):
+    target = container_with_credential(scheme, database, shop, Credential("reader"))
+    assert target.read_item("0", "a")["n"] == 0
     query = "SELECT VALUE c.n FROM c ORDER BY c.n"
-    assert list(mine.query_items(query, enable_cross_partition_query=True)) == list(range(6))
-    assert len(list(mine.query_items_change_feed(start_time="Beginning"))) == 6
-    assert len(list(mine.read_all_items())) == 6
+    assert list(target.query_items(query, enable_cross_partition_query=True)) == list(range(6))
+    assert len(list(target.query_items_change_feed(start_time="Beginning"))) == 6
+    assert len(list(target.read_all_items())) == 6
     with refused(403, 5302) as caught:
-        mine.create_item({"id": "new", "pk": "a"})
+        target.create_item({"id": "new", "pk": "a"})
     assert "[reader]" in str(caught.value) and "items/create" in str(caught.value)
     with refused(403, 5302):
-        mine.upsert_item({"id": "0", "pk": "a"})
+        target.upsert_item({"id": "0", "pk": "a"})
     with refused(403, 5302):
-        mine.delete_item("0", "a")
+        target.delete_item("0", "a")
 
 
-def test_a_role_holds_behind_a_split(scheme, database, shop, repartition):
-    mine = carrying(scheme, database, shop, Credential("reader"))
-    assert len(list(mine.read_all_items())) == 6
+def test_a_role_holds_after_a_split(scheme, database, shop, repartition):
+    target = container_with_credential(scheme, database, shop, Credential("reader"))
+    assert len(list(target.read_all_items())) == 6
     repartition.split(shop)
-    assert mine.read_item("1", "b")["n"] == 1
+    assert target.read_item("1", "b")["n"] == 1
     query = "SELECT VALUE c.n FROM c ORDER BY c.n"
-    assert list(mine.query_items(query, enable_cross_partition_query=True)) == list(range(6))
+    assert list(target.query_items(query, enable_cross_partition_query=True)) == list(range(6))
     with refused(403, 5302):
-        mine.delete_item("0", "a")
+        target.delete_item("0", "a")
 
 
-def test_a_contributor_writes_and_does_not_manage(scheme, database, shop):
-    mine = carrying(scheme, database, shop, Credential("contributor"))
-    mine.upsert_item({"id": "new", "pk": "a"})
-    mine.patch_item("new", "a", [{"op": "add", "path": "/n", "value": 1}])
-    mine.execute_item_batch([("read", ("new",)), ("delete", ("new",))], partition_key="a")
+def test_a_contributor_may_write_and_not_manage(scheme, database, shop):
+    target = container_with_credential(scheme, database, shop, Credential("contributor"))
+    target.upsert_item({"id": "new", "pk": "a"})
+    target.patch_item("new", "a", [{"op": "add", "path": "/n", "value": 1}])
+    target.execute_item_batch([("read", ("new",)), ("delete", ("new",))], partition_key="a")
     client = connect(scheme, Credential("contributor"))
     with refused(403, 5300):
         client.create_database(unique("d"))
     with refused(403, 5300):
         client.get_database_client(database.id).delete_container(shop.id)
     with refused(403, 5300):
-        mine.get_throughput()
+        target.get_throughput()
 
 
-def test_a_role_of_ones_own_allows_what_it_says(scheme, database, shop):
-    mine = carrying(scheme, database, shop, Credential("collector"))
-    mine.create_item({"id": "new", "pk": "a"})
+def test_a_custom_role_allows_only_its_actions(scheme, database, shop):
+    target = container_with_credential(scheme, database, shop, Credential("collector"))
+    target.create_item({"id": "new", "pk": "a"})
     with refused(403, 5302):
-        mine.read_item("new", "a")
+        target.read_item("new", "a")
     with refused(403, 5302):
-        mine.execute_item_batch([("create", ({"id": "newer", "pk": "a"},)), ("delete", ("new",))], partition_key="a")
+        target.execute_item_batch([("create", ({"id": "newer", "pk": "a"},)), ("delete", ("new",))], partition_key="a")
     assert shop.read_item("new", "a")["pk"] == "a"
 
 
-def test_a_group_counts_and_a_stranger_does_not(scheme, database, shop):
-    mine = carrying(scheme, database, shop, Credential("somebody", groups=["reader"]))
-    assert mine.read_item("0", "a")["n"] == 0
+def test_a_role_of_a_group_applies_and_a_principal_without_role_is_403(scheme, database, shop):
+    target = container_with_credential(scheme, database, shop, Credential("unassigned", groups=["reader"]))
+    assert target.read_item("0", "a")["n"] == 0
     with refused(403, 5301):
-        carrying(scheme, database, shop, Credential("somebody")).read_item("0", "a")
+        container_with_credential(scheme, database, shop, Credential("unassigned")).read_item("0", "a")
 
 
-@pytest.mark.parametrize("wrong", [{"lives_s": -3600}, {"aud": "https://vault.azure.net"}, {"iss": "https://other.example/"}])
-def test_a_token_that_is_not_good_is_401(scheme, database, shop, wrong):
+@pytest.mark.parametrize("wrong", [{"lifetime_s": -3600}, {"aud": "https://vault.azure.net"}, {"iss": "https://other.example/"}])
+def test_an_invalid_token_is_401(scheme, database, shop, wrong):
     with refused(401):
-        carrying(scheme, database, shop, Credential("reader", **wrong)).read_item("0", "a")
+        container_with_credential(scheme, database, shop, Credential("reader", **wrong)).read_item("0", "a")

@@ -1,11 +1,11 @@
-"""Session tokens: every answer has one, it moves only when something is written, and it is honoured."""
+"""Session tokens: every response has one, only writes change it, and requests with one honour it."""
 
 from conftest import connect, header, refused
 
 TOKEN = "x-ms-session-token"
 
 
-def test_a_token_names_its_range_and_a_vector(container):
+def test_a_token_contains_its_range_and_a_vector(container):
     token = header(container.create_item({"id": "x", "pk": "a"}), TOKEN)
     range_id, vector = token.split(":")
     assert range_id == "0"
@@ -16,7 +16,7 @@ def lsn(token):
     return int(token.split(":")[1].split("#")[1])
 
 
-def test_a_write_raises_the_lsn_by_one(container):
+def test_a_write_increases_the_lsn_by_one(container):
     tokens = [header(container.upsert_item({"id": "x", "pk": "a", "n": n}), TOKEN) for n in range(5)]
     assert [lsn(token) - lsn(tokens[0]) for token in tokens] == [0, 1, 2, 3, 4]
 
@@ -27,14 +27,14 @@ def test_a_read_has_the_token_of_the_write_before_it(container):
     assert header(container.read_item("x", "a"), TOKEN) == written
 
 
-def test_a_refused_write_moves_nothing(container):
+def test_a_rejected_write_does_not_change_the_token(container):
     written = header(container.create_item({"id": "x", "pk": "a"}), TOKEN)
     with refused(409):
         container.create_item({"id": "x", "pk": "a"})
     assert header(container.read_item("x", "a"), TOKEN) == written
 
 
-def test_ranges_have_tokens_of_their_own(make):
+def test_each_range_has_its_own_token(make):
     container = make("/pk", throughput=18000)
     tokens = [header(container.create_item({"id": "x", "pk": f"key {n}"}), TOKEN) for n in range(30)]
     assert {token.split(":")[0] for token in tokens} == {"0", "1", "2"}

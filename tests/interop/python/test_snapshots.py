@@ -1,6 +1,6 @@
-"""Snapshots of the whole account: one client goes on over restores, whatever it has cached.
+"""Snapshots of the whole account: a client works across restores, whatever it has cached.
 
-The server is one of its own: a restore takes everybody's data back.
+These tests use a separate server: a restore replaces all data of the account.
 """
 
 import os
@@ -12,7 +12,7 @@ from management import manage
 
 ENDPOINT = os.environ.get("PLEIAD_ENDPOINT_RESTORED", "")
 
-pytestmark = pytest.mark.skipif(not ENDPOINT, reason="no server that may be restored was given")
+pytestmark = pytest.mark.skipif(not ENDPOINT, reason="no server for restores was given")
 
 
 @pytest.fixture(scope="module")
@@ -22,10 +22,10 @@ def account():
 
 @pytest.fixture
 def shop(account):
-    """A database that is gone afterwards."""
-    made = account.create_database(unique("snapshots"))
-    yield made
-    account.delete_database(made)
+    """A database that is deleted afterwards."""
+    created = account.create_database(unique("snapshots"))
+    yield created
+    account.delete_database(created)
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def orders(shop):
 
 @pytest.fixture
 def clean(orders):
-    """The name of a snapshot that has the orders."""
+    """The name of a snapshot with the orders."""
     name = unique("clean")
     manage(ENDPOINT, KEY, "PUT", f"snapshots/{name}")
     yield name
@@ -58,7 +58,7 @@ def numbers(items):
 
 
 def everything(container):
-    """The same in every way it can be asked."""
+    """Reads the items in every way; all results must be equal."""
     listed = numbers(container.read_all_items())
     found = numbers(container.query_items("SELECT * FROM c WHERE c.n >= 0", enable_cross_partition_query=True))
     ordered = list(container.query_items("SELECT VALUE c.n FROM c ORDER BY c.n", enable_cross_partition_query=True))
@@ -67,8 +67,8 @@ def everything(container):
     return listed
 
 
-def wreck(account, shop, orders, round):
-    """Everything that a test can do to its data."""
+def change_data(account, shop, orders, round):
+    """Changes the data in every way that a test can."""
     orders.create_item({"id": "100", "pk": "0", "n": 100})
     orders.replace_item("1", {"id": "1", "pk": "1", "n": 1, "changed": round})
     orders.delete_item("2", "2")
@@ -82,9 +82,9 @@ def wreck(account, shop, orders, round):
         account.delete_database(shop.id)
 
 
-def test_twenty_restores_give_the_same_data_to_the_same_client(account, shop, orders, clean):
+def test_a_client_sees_the_same_data_after_each_of_twenty_restores(account, shop, orders, clean):
     for round in range(20):
-        wreck(account, shop, orders, round)
+        change_data(account, shop, orders, round)
         restored = restore(clean)
         assert restored["name"] == clean and restored["tookMs"] > 0
         assert everything(orders) == list(range(20)), f"round {round}"
@@ -92,8 +92,8 @@ def test_twenty_restores_give_the_same_data_to_the_same_client(account, shop, or
         assert [container["id"] for container in shop.list_containers()] == ["orders"]
 
 
-def test_a_container_of_the_same_name_with_another_key_is_noticed(shop, clean):
-    """The client has cached the first one's key under that name."""
+def test_a_container_of_the_same_name_may_have_another_key_after_a_restore(shop, clean):
+    """The client has cached the key of the first container of that name."""
     for round in range(3):
         other = shop.create_container("other", PartitionKey(f"/key{round}"))
         other.create_item({"id": "1", f"key{round}": "a"})
@@ -101,33 +101,33 @@ def test_a_container_of_the_same_name_with_another_key_is_noticed(shop, clean):
         restore(clean)
 
 
-def test_a_session_that_is_ahead_goes_on(orders, clean):
+def test_a_session_that_is_ahead_of_a_restore_continues(orders, clean):
     for n in range(30, 60):
         orders.create_item({"id": str(n), "pk": str(n % 5), "n": n})
     restore(clean)
     assert everything(orders) == list(range(20))
     with refused(404):
         orders.read_item("31", "1")
-    made = orders.create_item({"id": "31", "pk": "1", "n": 31})
-    assert orders.read_item("31", "1")["_etag"] == made["_etag"]
+    created = orders.create_item({"id": "31", "pk": "1", "n": 31})
+    assert orders.read_item("31", "1")["_etag"] == created["_etag"]
 
 
 @pytest.mark.parametrize("splits", [False, True], ids=["", "with a split"])
-def test_a_reader_of_the_change_feed_hears_of_what_comes_later(shop, orders, clean, splits):
+def test_a_change_feed_continuation_works_after_a_restore(shop, orders, clean, splits):
     for n in range(30, 60):
         orders.create_item({"id": str(n), "pk": str(n % 5), "n": n})
     if splits:
         split(shop, orders)
     assert len(list(orders.query_items_change_feed(start_time="Beginning"))) == 50
-    here = orders.client_connection.last_response_headers["etag"]
+    continuation = orders.client_connection.last_response_headers["etag"]
     restore(clean)
     orders.create_item({"id": "70", "pk": "0", "n": 70})
-    assert numbers(orders.query_items_change_feed(continuation=here)) == [70]
+    assert numbers(orders.query_items_change_feed(continuation=continuation)) == [70]
     assert len(list(orders.query_items_change_feed(start_time="Beginning"))) == 21
 
 
 def test_a_database_is_copied_for_each_test(account, shop, orders):
-    """The other way to begin every test with the same data: tests beside one another."""
+    """Another way to start every test with the same data, also for tests that run in parallel."""
     for _ in range(3):
         name = unique("copy")
         done = manage(ENDPOINT, KEY, "POST", f"databases/{shop.id}/copy?wait=true", {"to": name})

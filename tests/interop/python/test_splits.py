@@ -1,4 +1,4 @@
-"""Everything a container has, while its partitions split and merge: clients that know keys notice nothing."""
+"""Splits and merges are invisible to clients that use partition keys, for every feature of a container."""
 
 import time
 
@@ -15,46 +15,46 @@ def numbers(items):
     return sorted(item["n"] for item in items)
 
 
-def test_the_change_feed_goes_on_behind_splits_and_merges(container, repartition):
-    """Pulled page by page, with a split and a merge in between: everything once, nothing lost."""
+def test_the_change_feed_continues_after_splits_and_merges(container, repartition):
+    """Read page by page, with a split and a merge in between: every change once, none lost."""
     fill(container, range(40))
     pages = container.query_items_change_feed(start_time="Beginning", max_item_count=5).by_page()
     seen = list(next(pages))
-    here = container.client_connection.last_response_headers["etag"]
+    continuation = container.client_connection.last_response_headers["etag"]
     repartition.split(container)
     fill(container, range(40, 50))
-    seen += container.query_items_change_feed(continuation=here, max_item_count=5)
+    seen += container.query_items_change_feed(continuation=continuation, max_item_count=5)
     assert numbers(seen) == list(range(50))
-    here = container.client_connection.last_response_headers["etag"]
+    continuation = container.client_connection.last_response_headers["etag"]
     repartition.merge(container)
     fill(container, range(50, 60))
-    assert numbers(container.query_items_change_feed(continuation=here)) == list(range(50, 60))
+    assert numbers(container.query_items_change_feed(continuation=continuation)) == list(range(50, 60))
 
 
-def test_so_does_the_feed_of_all_versions(make, repartition):
+def test_the_feed_of_all_versions_continues_after_splits_and_merges(make, repartition):
     container = make("/pk", throughput=12000, change_feed_policy={"retentionDuration": 60})
-    pull = lambda **more: container.query_items_change_feed(mode="AllVersionsAndDeletes", max_item_count=5, **more)
+    read_changes = lambda **more: container.query_items_change_feed(mode="AllVersionsAndDeletes", max_item_count=5, **more)
     position = lambda: container.client_connection.last_response_headers["etag"]
-    assert list(pull()) == []
-    here = position()
+    assert list(read_changes()) == []
+    continuation = position()
     fill(container, range(20))
     container.delete_item("3", "3")
-    seen = list(pull(continuation=here))
-    here = position()
+    seen = list(read_changes(continuation=continuation))
+    continuation = position()
     repartition.split(container)
     container.replace_item("4", {"id": "4", "pk": "4", "n": 40})
     container.delete_item("4", "4")
-    seen += pull(continuation=here)
-    here = position()
+    seen += read_changes(continuation=continuation)
+    continuation = position()
     repartition.merge(container)
     fill(container, range(20, 22))
-    seen += pull(continuation=here)
+    seen += read_changes(continuation=continuation)
     kinds = [change["metadata"]["operationType"] for change in seen]
     assert [kinds.count(kind) for kind in ("create", "replace", "delete")] == [22, 1, 2]
     assert [change["previous"]["n"] for change in seen if change["metadata"]["operationType"] == "delete"] == [3, 40]
 
 
-def test_feed_ranges_of_before_find_their_items(container, repartition):
+def test_feed_ranges_from_before_a_split_return_their_items(container, repartition):
     fill(container, range(30))
     before = list(container.read_feed_ranges())
     repartition.split(container)
@@ -65,7 +65,7 @@ def test_feed_ranges_of_before_find_their_items(container, repartition):
         assert numbers(found) == list(range(30))
 
 
-def test_unique_values_stay_unique(make, repartition):
+def test_unique_keys_hold_after_splits_and_merges(make, repartition):
     policy = {"uniqueKeys": [{"paths": ["/mail"]}]}
     people = make("/pk", unique_key_policy=policy)
     for n in range(30):
@@ -80,7 +80,7 @@ def test_unique_values_stay_unique(make, repartition):
     assert numbers(people.read_all_items()) == list(range(30))
 
 
-def test_items_are_over_when_their_time_is(make, repartition):
+def test_items_expire_after_splits_and_merges(make, repartition):
     container = make("/pk", default_ttl=-1)
     for n in range(20):
         container.create_item({"id": str(n), "pk": str(n), "n": n, "ttl": 2 if n % 2 else 1000})
@@ -93,7 +93,7 @@ def test_items_are_over_when_their_time_is(make, repartition):
     assert numbers(container.read_all_items()) == list(range(0, 20, 2))
 
 
-def test_computed_properties_are_found(make, repartition):
+def test_computed_properties_work_after_splits_and_merges(make, repartition):
     computed = [{"name": "lower", "query": "SELECT VALUE LOWER(c.name) FROM c"}]
     indexing = {"includedPaths": [{"path": "/*"}, {"path": "/lower/?"}], "excludedPaths": []}
     container = make("/pk", computed_properties=computed, indexing_policy=indexing)
@@ -105,7 +105,7 @@ def test_computed_properties_are_found(make, repartition):
         assert list(container.query_items(query, enable_cross_partition_query=True)) == [19, 18, 17, 16, 15]
 
 
-def test_a_permission_holds(scheme, database, container, repartition):
+def test_a_permission_holds_after_a_split(scheme, database, container, repartition):
     fill(container, range(10))
     user = database.create_user({"id": unique("user")})
     link = f"dbs/{database.id}/colls/{container.id}"
@@ -121,19 +121,19 @@ def test_a_permission_holds(scheme, database, container, repartition):
 
 
 @pytest.mark.parametrize("level", ["Session", "Eventual", "ConsistentPrefix"])
-def test_what_was_written_is_read(scheme, database, container, repartition, level):
-    here = connect(scheme, consistency_level=level).get_database_client(database.id).get_container_client(container.id)
+def test_a_client_reads_its_writes_during_splits_and_merges(scheme, database, container, repartition, level):
+    target = connect(scheme, consistency_level=level).get_database_client(database.id).get_container_client(container.id)
     for n in range(12):
         if n == 4:
             repartition.split(container)
         if n == 8:
             repartition.merge(container)
-        here.create_item({"id": str(n), "pk": str(n), "n": n})
-        assert here.read_item(str(n), str(n))["n"] == n
-    assert numbers(here.read_all_items()) == list(range(12))
+        target.create_item({"id": str(n), "pk": str(n), "n": n})
+        assert target.read_item(str(n), str(n))["n"] == n
+    assert numbers(target.read_all_items()) == list(range(12))
 
 
-def test_a_query_in_pages_goes_on(container, repartition):
+def test_a_paged_query_continues_after_a_split(container, repartition):
     fill(container, range(40))
     pages = container.query_items(
         "SELECT * FROM c ORDER BY c.n", enable_cross_partition_query=True, max_item_count=7

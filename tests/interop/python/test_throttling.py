@@ -1,4 +1,4 @@
-"""S67: beyond its throughput a container answers 429, and the SDK waits as it is told and tries again by itself."""
+"""S67: beyond its throughput a container answers 429, and the SDK waits for the given time and retries by itself."""
 
 import os
 
@@ -7,9 +7,9 @@ from azure.cosmos import CosmosClient, PartitionKey
 from conftest import KEY, header, refused, unique
 
 ENDPOINT = os.environ.get("PLEIAD_ENDPOINT_LIMITED", "")
-DEAR = "x" * 500_000  # about 180 RU to write
+EXPENSIVE = "x" * 500_000  # about 180 RU to write
 
-pytestmark = pytest.mark.skipif(not ENDPOINT, reason="no server that limits rates was given")
+pytestmark = pytest.mark.skipif(not ENDPOINT, reason="no server with rate limiting was given")
 
 
 def make(**options):
@@ -18,28 +18,28 @@ def make(**options):
     return database.create_container(unique("c"), PartitionKey("/pk"), offer_throughput=400)
 
 
-def impatient():
-    """Any number below one keeps the SDK from waiting; zero it takes for not given."""
+def make_without_retries():
+    """A negative number disables the SDK's retries; it treats zero as not given."""
     return make(retry_throttle_total=-1)
 
 
-def test_s67_the_sdk_waits_and_tries_again():
+def test_s67_the_sdk_waits_and_retries():
     container = make()
     statuses = []
 
-    def note(call):
+    def record(call):
         statuses.append(call.http_response.status_code)
 
     for n in range(6):
-        container.create_item({"id": str(n), "pk": "hot", "text": DEAR}, raw_response_hook=note)
+        container.create_item({"id": str(n), "pk": "hot", "text": EXPENSIVE}, raw_response_hook=record)
     assert 429 in statuses and statuses.count(201) == 6
     assert len(list(container.read_all_items())) == 6
 
 
-def test_s67_a_client_that_does_not_wait_is_told_when_and_why():
-    container = impatient()
+def test_s67_a_429_contains_the_retry_time_and_the_reason():
+    container = make_without_retries()
     for n in range(3):
-        container.create_item({"id": str(n), "pk": "hot", "text": DEAR})
+        container.create_item({"id": str(n), "pk": "hot", "text": EXPENSIVE})
     with refused(429, 3200) as caught:
         container.read_item("0", "hot")
     headers = caught.value.headers
@@ -48,23 +48,23 @@ def test_s67_a_client_that_does_not_wait_is_told_when_and_why():
     assert headers["x-pleiad-throttle-share"] == "400"
 
 
-def test_s72_another_container_is_not_touched():
-    hot, cold = impatient(), impatient()
+def test_s72_another_container_is_not_throttled():
+    hot, cold = make_without_retries(), make_without_retries()
     for n in range(3):
-        hot.create_item({"id": str(n), "pk": "hot", "text": DEAR})
+        hot.create_item({"id": str(n), "pk": "hot", "text": EXPENSIVE})
     with refused(429):
         hot.read_item("0", "hot")
     assert header(cold.create_item({"id": "1", "pk": "a"}), "x-ms-request-charge")
 
 
-def test_s63_more_throughput_helps_at_once():
-    container = impatient()
+def test_s63_more_throughput_takes_effect_immediately():
+    container = make_without_retries()
     container.replace_throughput(10000)
     for n in range(20):
-        container.create_item({"id": str(n), "pk": "hot", "text": DEAR})
+        container.create_item({"id": str(n), "pk": "hot", "text": EXPENSIVE})
 
 
-def test_priority_and_buckets_are_understood():
+def test_priority_and_throughput_buckets_are_accepted():
     container = make()
     container.create_item({"id": "1", "pk": "a"}, priority="Low")
     assert container.read_item("1", "a", priority="High", throughput_bucket=2)["id"] == "1"

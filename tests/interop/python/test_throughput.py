@@ -1,4 +1,4 @@
-"""Reserved throughput: offers (S60, S61, S70, S83) and the partitions they buy (S44)."""
+"""Provisioned throughput: offers (S60, S61, S70, S83) and the partitions that they create (S44)."""
 
 import pytest
 from azure.cosmos import PartitionKey, ThroughputProperties
@@ -11,24 +11,24 @@ def ranges(container):
 
 
 def has_no_offer(owner):
-    """The SDK makes a 404 of the server's empty list; this version then stumbles over its own 404."""
+    """The SDK turns the server's empty list into a 404; this version then fails on its own 404."""
     with pytest.raises((CosmosHttpResponseError, AttributeError)):
         owner.get_throughput()
     return True
 
 
-def test_s60_throughput_is_reserved_at_creation(make):
+def test_s60_throughput_is_provisioned_at_creation(make):
     assert make("/pk", throughput=20000).get_throughput().offer_throughput == 20000
 
 
-def test_s61_the_reservation_is_a_header(make):
+def test_s61_throughput_is_sent_as_a_header(make):
     sent = []
     container = make("/pk", throughput=1100, raw_request_hook=lambda call: sent.append(call.http_request.headers))
     assert sent[0]["x-ms-offer-throughput"] == "1100"
     assert container.get_throughput().offer_throughput == 1100
 
 
-def test_s83_400_is_the_least(make):
+def test_s83_400_is_the_minimum(make):
     assert make("/pk", throughput=400).get_throughput().offer_throughput == 400
 
 
@@ -53,7 +53,7 @@ def test_s70_the_sample_container(make):
     assert len(ranges(container)) == 4
 
 
-def test_the_offer_points_at_its_container(make):
+def test_the_offer_refers_to_its_container(make):
     container = make("/pk", throughput=500)
     offer = container.get_throughput().properties
     assert offer["resource"] == container.read()["_self"]
@@ -76,7 +76,7 @@ def test_replace_below_the_minimum_is_400(make):
     assert container.get_throughput().offer_throughput == 400
 
 
-def test_two_containers_keep_their_own(make):
+def test_two_containers_have_separate_throughput(make):
     small, large = make("/pk", throughput=400), make("/pk", throughput=1000)
     small.replace_throughput(500)
     assert small.get_throughput().offer_throughput == 500
@@ -106,10 +106,10 @@ def test_autoscale_below_1000_is_400(make):
 
 @pytest.fixture
 def shared(client):
-    """A database that has throughput of its own, shared by its containers."""
-    made = client.create_database(unique("shared"), offer_throughput=1000)
-    yield made
-    client.delete_database(made)
+    """A database with its own throughput, shared by its containers."""
+    created = client.create_database(unique("shared"), offer_throughput=1000)
+    yield created
+    client.delete_database(created)
 
 
 def test_a_database_may_have_throughput(shared):
@@ -118,13 +118,13 @@ def test_a_database_may_have_throughput(shared):
     assert shared.get_throughput().offer_throughput == 1100
 
 
-def test_a_container_that_shares_has_no_offer(shared):
+def test_a_container_with_shared_throughput_has_no_offer(shared):
     container = shared.create_container("c", PartitionKey("/pk"))
     assert has_no_offer(container)
     assert len(ranges(container)) == 1
 
 
-def test_a_container_in_a_shared_database_may_have_its_own(shared):
+def test_a_container_in_a_shared_database_may_have_its_own_throughput(shared):
     container = shared.create_container("c", PartitionKey("/pk"), offer_throughput=600)
     assert container.get_throughput().offer_throughput == 600
 

@@ -1,4 +1,4 @@
-"""Time to live: items that go by themselves."""
+"""Time to live."""
 
 import time
 
@@ -10,7 +10,7 @@ def ids(container):
     return sorted(item["id"] for item in container.read_all_items())
 
 
-def test_items_go_when_their_time_is_over(make):
+def test_items_expire(make):
     container = make("/pk", default_ttl=2)
     container.create_item({"id": "default", "pk": "a"})
     container.create_item({"id": "stays", "pk": "a", "ttl": -1})
@@ -28,29 +28,29 @@ def test_items_go_when_their_time_is_over(make):
     assert ids(container) == ["default", "own", "stays"]
 
 
-def test_only_items_that_say_so_go_when_there_is_no_default(make):
+def test_without_a_default_only_items_with_a_ttl_expire(make):
     container = make("/pk", default_ttl=-1)
     container.create_item({"id": "stays", "pk": "a"})
-    container.create_item({"id": "goes", "pk": "a", "ttl": 1})
+    container.create_item({"id": "expires", "pk": "a", "ttl": 1})
     time.sleep(3)
     assert ids(container) == ["stays"]
 
 
 @pytest.mark.parametrize("ttl", [0, -10, None])
-def test_what_is_no_time_to_live(make, ttl):
+def test_an_invalid_ttl_is_400(make, ttl):
     container = make("/pk", default_ttl=5)
     with refused(400):
         container.create_item({"id": "x", "pk": "a", "ttl": ttl})
 
 
-def test_the_feed_of_all_versions_tells_of_it(make):
+def test_the_feed_of_all_versions_contains_expired_items(make):
     container = make("/pk", default_ttl=1, change_feed_policy={"retentionDuration": 10})
-    here = container.query_items_change_feed(mode="AllVersionsAndDeletes")
-    assert list(here) == []
-    position = container.client_connection.last_response_headers["etag"]
+    changes = container.query_items_change_feed(mode="AllVersionsAndDeletes")
+    assert list(changes) == []
+    continuation = container.client_connection.last_response_headers["etag"]
     container.create_item({"id": "x", "pk": "a"})
     for _ in range(40):
-        changes = list(container.query_items_change_feed(mode="AllVersionsAndDeletes", continuation=position))
+        changes = list(container.query_items_change_feed(mode="AllVersionsAndDeletes", continuation=continuation))
         if len(changes) == 2:
             break
         time.sleep(0.25)

@@ -1,4 +1,4 @@
-"""Unique keys: values that one item may have in its logical partition."""
+"""Unique keys: values that may occur once in a logical partition."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -17,11 +17,11 @@ def person(n, dept="a", **more):
     return {"id": str(n), "dept": dept, "mail": f"{n}@x", "name": {"first": f"f{n}", "last": "l"}, **more}
 
 
-def test_the_policy_is_kept(people):
+def test_the_policy_is_stored(people):
     assert people.read()["uniqueKeyPolicy"]["uniqueKeys"] == POLICY["uniqueKeys"]
 
 
-def test_a_taken_value_is_409_whatever_the_id(people):
+def test_a_duplicate_value_is_409(people):
     people.create_item(person(1))
     with refused(409) as caught:
         people.create_item(person(2, mail="1@x"))
@@ -39,13 +39,13 @@ def test_s12_the_scope_is_the_logical_partition(people):
     assert len(list(people.read_all_items())) == 4
 
 
-def test_missing_counts_as_null_and_one_may_have_it(people):
+def test_a_missing_value_counts_as_null_and_is_unique(people):
     people.create_item({"id": "1", "dept": "a"})
     with refused(409):
         people.create_item({"id": "2", "dept": "a", "mail": None, "name": {"first": "x"}})
 
 
-def test_a_value_is_free_when_its_item_goes_or_changes(people):
+def test_a_value_is_free_after_its_item_is_deleted_or_changed(people):
     people.create_item(person(1))
     people.replace_item("1", person(1, mail="new@x"))
     people.create_item(person(2, mail="1@x"))
@@ -53,7 +53,7 @@ def test_a_value_is_free_when_its_item_goes_or_changes(people):
     people.create_item(person(3, mail="1@x"))
 
 
-def test_of_many_at_once_one_wins(scheme, people, database):
+def test_of_many_concurrent_creates_one_succeeds(scheme, people, database):
     containers = [connect(scheme).get_database_client(database.id).get_container_client(people.id) for _ in range(4)]
 
     def attempt(n):
@@ -68,6 +68,6 @@ def test_of_many_at_once_one_wins(scheme, people, database):
         assert sum(pool.map(attempt, range(40))) == 1
 
 
-def test_the_policy_is_for_ever(database, people):
+def test_the_policy_cannot_be_changed(database, people):
     with refused(403):
         database.replace_container(people, partition_key=people.read()["partitionKey"])

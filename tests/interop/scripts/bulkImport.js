@@ -9,7 +9,7 @@ function bulkImport(documents) {
 
     function next() {
         var isAccepted = collection.createDocument(link, documents[count], created);
-        // Time is up: whoever called goes on with the rest.
+        // The time limit is near: the caller continues with the rest.
         if (!isAccepted) answer();
     }
 

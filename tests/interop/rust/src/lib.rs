@@ -1,1 +1,1 @@
-//! Nothing is here: the official Rust SDK against Pleiad is under `tests/`.
+//! Empty: the tests of the official Rust SDK against Pleiad are in `tests/`.

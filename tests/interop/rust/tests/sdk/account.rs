@@ -1,4 +1,4 @@
-//! Who is let in; databases and how they are found.
+//! Authentication; creating, deleting and finding databases.
 
 use azure_data_cosmos::{CosmosClient, Query};
 use futures::TryStreamExt;
@@ -7,8 +7,8 @@ use crate::support::*;
 
 both!(
     a_wrong_key_is_401,
-    a_database_lives_and_dies,
-    a_taken_name_is_409,
+    a_database_is_created_and_deleted,
+    an_existing_name_is_409,
     a_database_is_found_by_id,
     names_in_any_script
 );
@@ -18,7 +18,7 @@ async fn a_wrong_key_is_401(world: World) {
     refused(connect_with(world.scheme, CosmosClient::builder(), key).await, 401);
 }
 
-async fn a_database_lives_and_dies(world: World) {
+async fn a_database_is_created_and_deleted(world: World) {
     let name = unique("database");
     let created = world.client.create_database(&name, None).await.unwrap().into_model().unwrap();
     assert_eq!(created.id.as_deref(), Some(name.as_str()));
@@ -30,7 +30,7 @@ async fn a_database_lives_and_dies(world: World) {
     refused(database.delete(None).await, 404);
 }
 
-async fn a_taken_name_is_409(world: World) {
+async fn an_existing_name_is_409(world: World) {
     refused(world.client.create_database(&world.database_name, None).await, 409);
 }
 
@@ -40,9 +40,9 @@ async fn a_database_is_found_by_id(world: World) {
         world.client.query_databases(by_id(&world.database_name), None).await.unwrap().try_collect().await.unwrap();
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].id.as_ref(), Some(&world.database_name));
-    let nobody: Vec<_> =
-        world.client.query_databases(by_id("nobody has this"), None).await.unwrap().try_collect().await.unwrap();
-    assert!(nobody.is_empty());
+    let unknown: Vec<_> =
+        world.client.query_databases(by_id("unknown"), None).await.unwrap().try_collect().await.unwrap();
+    assert!(unknown.is_empty());
 }
 
 async fn names_in_any_script(world: World) {

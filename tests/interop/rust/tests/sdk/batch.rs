@@ -1,12 +1,12 @@
-//! Many operations as one: S114. This SDK keeps patch behind a feature that is not stable.
+//! Transactional batches: S114. This SDK has patch behind an unstable feature.
 
 use azure_data_cosmos::models::TransactionalBatch;
 
 use crate::support::*;
 
-both!(s114_a_batch_is_all_or_nothing);
+both!(s114_a_batch_is_atomic);
 
-async fn s114_a_batch_is_all_or_nothing(world: World) {
+async fn s114_a_batch_is_atomic(world: World) {
     let container = world.make("/pk").await;
     create(&container, "a", json!({"id": "old", "pk": "a"})).await.unwrap();
     let batch = TransactionalBatch::new("a")
@@ -22,7 +22,7 @@ async fn s114_a_batch_is_all_or_nothing(world: World) {
     let seen: Value = done.results()[2].into_model().unwrap().unwrap();
     assert_eq!(seen["n"], 2);
 
-    let batch = TransactionalBatch::new("a").delete_item("new", None).read_item("nobody", None);
+    let batch = TransactionalBatch::new("a").delete_item("new", None).read_item("missing", None);
     let failed = container.execute_transactional_batch(batch, None).await;
     if let Ok(failed) = failed {
         let codes: Vec<u16> =

@@ -8,12 +8,12 @@ use futures::StreamExt;
 
 use crate::support::*;
 
-both!(every_change_comes_once, nothing_from_now_then_what_comes, of_one_key);
+both!(every_change_is_returned_once, from_now_only_later_changes_are_returned, of_one_key);
 
-/// The SDK shows an empty page for every range that has nothing.
+/// The SDK returns an empty page for every range without changes.
 const RANGES_MAX: usize = 5;
 
-/// Until nothing is new: the numbers, sorted, and where to go on.
+/// Reads until there are no more changes; returns the numbers, sorted, and the continuation.
 async fn changes(
     container: &ContainerClient,
     scope: FeedScope,
@@ -51,7 +51,7 @@ async fn filled(world: &World, throughput: u64) -> ContainerClient {
     container
 }
 
-async fn every_change_comes_once(world: World) {
+async fn every_change_is_returned_once(world: World) {
     for throughput in [400, 30_000] {
         let container = filled(&world, throughput).await;
         let all = FeedScope::full_container;
@@ -63,7 +63,7 @@ async fn every_change_comes_once(world: World) {
     }
 }
 
-async fn nothing_from_now_then_what_comes(world: World) {
+async fn from_now_only_later_changes_are_returned(world: World) {
     let container = filled(&world, 400).await;
     let all = FeedScope::full_container;
     let (numbers, token) = changes(&container, all(), ChangeFeedStartFrom::Now, None).await;

@@ -1,5 +1,5 @@
-//! Computed properties: queries see them, items do not hold them. This SDK has no name for them in a container's
-//! definition, and hands them on.
+//! Computed properties: queries return them, items do not contain them. This SDK does not support them in a container's
+//! definition, and passes them on.
 
 use azure_data_cosmos::clients::ContainerClient;
 use azure_data_cosmos::feed::FeedScope;
@@ -10,9 +10,9 @@ use crate::support::*;
 both!(
     in_where_and_order_by_over_all_partitions,
     in_group_by_of_one_key,
-    items_do_not_hold_them,
-    they_are_kept,
-    a_bad_definition_is_400
+    items_do_not_contain_them,
+    definitions_are_stored,
+    an_invalid_definition_is_400
 );
 
 fn definition() -> Value {
@@ -62,19 +62,19 @@ async fn in_group_by_of_one_key(world: World) {
     let text = "SELECT c.low, COUNT(1) AS n FROM c GROUP BY c.low";
     let mut rows = ask(&container, text, FeedScope::partition("3")).await.unwrap();
     rows.sort_by_key(|row| row["low"].to_string());
-    let wanted = [("name0", 1), ("name1", 1), ("name2", 2), ("name3", 2)];
-    assert_eq!(rows, wanted.map(|(low, n)| json!({"low": low, "n": n})));
+    let expected = [("name0", 1), ("name1", 1), ("name2", 2), ("name3", 2)];
+    assert_eq!(rows, expected.map(|(low, n)| json!({"low": low, "n": n})));
 }
 
-async fn items_do_not_hold_them(world: World) {
+async fn items_do_not_contain_them(world: World) {
     let container = filled(&world).await;
     assert!(read(&container, "3", "3").await.unwrap().get("low").is_none());
     let rows = ask(&container, "SELECT * FROM c", FeedScope::full_container()).await.unwrap();
     assert!(rows.len() == 40 && rows.iter().all(|row| row.get("low").is_none()));
 }
 
-/// A definition that is read, changed and sent back loses nothing of what this SDK does not know.
-async fn they_are_kept(world: World) {
+/// A definition that is read, changed and sent back loses no property that this SDK does not support.
+async fn definitions_are_stored(world: World) {
     let container = filled(&world).await;
     let read = container.read(None).await.unwrap().into_model().unwrap();
     let sent = serde_json::to_value(&read).unwrap();
@@ -84,7 +84,7 @@ async fn they_are_kept(world: World) {
     check(&container).await;
 }
 
-async fn a_bad_definition_is_400(world: World) {
+async fn an_invalid_definition_is_400(world: World) {
     for query in ["SELECT c.b FROM c", "SELECT VALUE c.b FROM c WHERE true", "SELECT VALUE GetCurrentTicks() FROM c"] {
         let definition = json!({"computedProperties": [{"name": "a", "query": query}]});
         refused(world.define(definition).await, 400);

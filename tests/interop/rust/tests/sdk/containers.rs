@@ -1,4 +1,4 @@
-//! The life of a container and the definition it keeps: S3 to S9, S15.
+//! Creating, reading, replacing and deleting containers, and their definitions: S3 to S9, S15.
 
 use azure_data_cosmos::models::{ContainerProperties, PartitionKeyDefinition, PartitionKeyVersion};
 use azure_data_cosmos::{Query, ResourceId};
@@ -7,18 +7,18 @@ use futures::TryStreamExt;
 use crate::support::*;
 
 both!(
-    a_container_lives_and_dies,
-    s3_the_partition_key_is_kept,
-    a_taken_name_is_409,
+    a_container_is_created_and_deleted,
+    s3_the_partition_key_is_stored,
+    an_existing_name_is_409,
     a_container_is_found_by_id,
     s15_the_partition_key_cannot_be_changed_in_place,
     s8_a_key_path_has_no_wildcard,
     s4_s5_s7_s9_the_path_finds_the_value,
-    a_container_is_reached_by_its_rid,
+    a_container_can_be_addressed_by_its_rid,
     a_missing_container_is_404,
 );
 
-async fn a_container_lives_and_dies(world: World) {
+async fn a_container_is_created_and_deleted(world: World) {
     let container = world.make("/pk").await;
     let read = container.read(None).await.unwrap().into_model().unwrap();
     assert!(read.system_properties.resource_id.is_some());
@@ -27,7 +27,7 @@ async fn a_container_lives_and_dies(world: World) {
     refused(container.read(None).await, 404);
 }
 
-async fn s3_the_partition_key_is_kept(world: World) {
+async fn s3_the_partition_key_is_stored(world: World) {
     let small = PartitionKeyDefinition::from("/deviceId").with_version(PartitionKeyVersion::V1);
     for definition in ["/deviceId".into(), small, ("/a", "/b").into(), ("/a", "/b", "/c").into()] {
         let read = world.make(definition.clone()).await.read(None).await.unwrap().into_model().unwrap();
@@ -35,18 +35,18 @@ async fn s3_the_partition_key_is_kept(world: World) {
     }
 }
 
-async fn a_taken_name_is_409(world: World) {
+async fn an_existing_name_is_409(world: World) {
     let container = world.make("/pk").await;
-    let taken = container.read(None).await.unwrap().into_model().unwrap().id;
-    refused(world.database.create_container(ContainerProperties::new(taken, "/pk".into()), None).await, 409);
+    let existing = container.read(None).await.unwrap().into_model().unwrap().id;
+    refused(world.database.create_container(ContainerProperties::new(existing, "/pk".into()), None).await, 409);
 }
 
 async fn a_container_is_found_by_id(world: World) {
-    let wanted = world.make("/pk").await.read(None).await.unwrap().into_model().unwrap().id;
+    let expected = world.make("/pk").await.read(None).await.unwrap().into_model().unwrap().id;
     world.make("/pk").await;
-    let by_id = Query::from("SELECT * FROM root r WHERE r.id=@id").with_parameter("@id", &wanted).unwrap();
+    let by_id = Query::from("SELECT * FROM root r WHERE r.id=@id").with_parameter("@id", &expected).unwrap();
     let found: Vec<_> = world.database.query_containers(by_id, None).await.unwrap().try_collect().await.unwrap();
-    assert_eq!(found.iter().map(|container| &container.id).collect::<Vec<_>>(), [&wanted]);
+    assert_eq!(found.iter().map(|container| &container.id).collect::<Vec<_>>(), [&expected]);
     let all: Vec<_> =
         world.database.query_containers("SELECT * FROM c", None).await.unwrap().try_collect().await.unwrap();
     assert_eq!(all.len(), 2);
@@ -83,7 +83,7 @@ async fn s4_s5_s7_s9_the_path_finds_the_value(world: World) {
     }
 }
 
-async fn a_container_is_reached_by_its_rid(world: World) {
+async fn a_container_can_be_addressed_by_its_rid(world: World) {
     let container = world.make("/pk").await;
     let database = world.database.read(None).await.unwrap().into_model().unwrap();
     let properties = container.read(None).await.unwrap().into_model().unwrap();

@@ -1,6 +1,6 @@
-//! Full-text search over several partitions and behind a split. This SDK ranks by relevance within one key only, where
-//! the server does all of it; what that should come to is worked out here from the published formulas: BM25 (k1 1.2,
-//! b 0.75) and RRF (60).
+//! Full-text search over several partitions and after a split. This SDK ranks by relevance only within one key, where
+//! the server does all the work; the tests compute the expected results from the published formulas: BM25 (k1 1.2, b
+//! 0.75) and RRF (60).
 
 use azure_data_cosmos::clients::ContainerClient;
 use azure_data_cosmos::feed::FeedScope;
@@ -11,22 +11,22 @@ use crate::readings::{ask, load};
 use crate::support::*;
 
 both!(
-    the_policy_is_kept,
+    the_policy_is_stored,
     words_and_phrases_over_all_partitions,
-    ranked_within_one_key_by_the_statistics_of_all,
-    fused_within_one_key,
-    ranking_across_partitions_is_more_than_this_sdk_can,
-    what_the_service_refuses,
-    a_split_changes_no_answer,
+    ranking_within_one_key_uses_statistics_of_the_container,
+    hybrid_search_within_one_key,
+    ranking_across_partitions_is_not_supported_by_this_sdk,
+    unsupported_queries_are_400,
+    splits_and_merges_do_not_change_the_results,
 );
 
-// No stop words and no two forms of one word: words are what they look like.
+// No stop words and no two forms of one word: stemming changes nothing.
 const WORDS: [&str; 8] = ["apple", "brick", "cloud", "drum", "elbow", "flint", "grape", "hammock"];
 const DOCUMENTS: usize = 120;
 const KEYS: usize = 4;
 const ONE_KEY: &str = "key 3";
 
-/// Of different lengths; each word more seldom than the one before.
+/// Documents have different lengths; each word is rarer than the one before it.
 fn document(n: usize) -> Value {
     let words: Vec<&str> = (0..WORDS.len())
         .filter(|at| n % (at + 2) == 0)
@@ -61,7 +61,7 @@ fn bm25(path: &str, terms: &[&str]) -> Vec<f64> {
     texts.iter().map(|text| terms.iter().map(|term| score(text, term)).sum()).collect()
 }
 
-/// What one key's documents score, by their place in `documents`.
+/// The scores of one key's documents, with their index in `documents`.
 fn in_one_key(scores: Vec<f64>) -> Vec<(usize, f64)> {
     scores.into_iter().enumerate().filter(|(at, _)| (at + 1) % KEYS == 3).collect()
 }
@@ -79,7 +79,7 @@ fn rrf(components: [Vec<(usize, f64)>; 2]) -> Vec<(usize, f64)> {
     first.into_iter().zip(second).map(|((at, a), (_, b))| (at, a + b)).collect()
 }
 
-/// The rows are the best, and the best come first; whoever has the same score may stand for another.
+/// The rows are the best ones in descending order of score; items with equal scores are interchangeable.
 #[track_caller]
 fn check_order(rows: &[Value], scores: &[(usize, f64)], many: usize) {
     let rounded = |score: f64| (score * 1e9).round() as i64;
@@ -116,7 +116,7 @@ async fn filled(world: &World) -> ContainerClient {
     container
 }
 
-async fn the_policy_is_kept(world: World) {
+async fn the_policy_is_stored(world: World) {
     let policy = FullTextPolicy::new("en-US")
         .with_full_text_path("/text")
         .with_full_text_path(FullTextPath::new("/summary").with_language("de-DE"));
@@ -139,14 +139,14 @@ async fn check_words(container: &ContainerClient) {
         }),
         ("FullTextContainsAny(c.text, @one, 'grape')", |words, _| words.contains(&"flint") || words.contains(&"grape")),
     ];
-    for (filter, keeps) in filters {
+    for (filter, matches) in filters {
         let text = format!("SELECT VALUE c.id FROM c WHERE {filter} ORDER BY c.id");
         let query = Query::from(text.as_str()).with_parameter("@one", "flint").unwrap();
         let all = documents();
-        let wanted = all.iter().filter(|one| keeps(&words(one, "text"), one["text"].as_str().unwrap()));
-        let wanted: Vec<Value> = wanted.map(|document| document["id"].clone()).collect();
-        assert!(!wanted.is_empty());
-        assert_eq!(ask(container, query, FeedScope::full_container()).await.unwrap(), wanted, "{filter}");
+        let expected = all.iter().filter(|one| matches(&words(one, "text"), one["text"].as_str().unwrap()));
+        let expected: Vec<Value> = expected.map(|document| document["id"].clone()).collect();
+        assert!(!expected.is_empty());
+        assert_eq!(ask(container, query, FeedScope::full_container()).await.unwrap(), expected, "{filter}");
     }
 }
 
@@ -164,11 +164,11 @@ async fn check_ranked(container: &ContainerClient) {
     }
 }
 
-async fn ranked_within_one_key_by_the_statistics_of_all(world: World) {
+async fn ranking_within_one_key_uses_statistics_of_the_container(world: World) {
     check_ranked(&filled(&world).await).await;
 }
 
-async fn fused_within_one_key(world: World) {
+async fn hybrid_search_within_one_key(world: World) {
     let container = filled(&world).await;
     let scores = "FullTextScore(c.text, 'cloud', 'drum'), FullTextScore(c.title, 'elbow')";
     let text = format!("SELECT TOP 12 VALUE c.id FROM c ORDER BY RANK RRF({scores})");
@@ -187,14 +187,14 @@ async fn fused_within_one_key(world: World) {
     check_order(&rows, &rrf(components.map(in_one_key)), 12);
 }
 
-/// It neither asks the partitions for statistics nor fuses scores, and says so.
-async fn ranking_across_partitions_is_more_than_this_sdk_can(world: World) {
+/// The SDK neither requests statistics from the partitions nor fuses scores, and returns an error.
+async fn ranking_across_partitions_is_not_supported_by_this_sdk(world: World) {
     let container = filled(&world).await;
     let text = "SELECT TOP 3 VALUE c.id FROM c ORDER BY RANK FullTextScore(c.text, 'grape')";
     assert!(ask(&container, text, FeedScope::full_container()).await.is_err());
 }
 
-async fn what_the_service_refuses(world: World) {
+async fn unsupported_queries_are_400(world: World) {
     let container = filled(&world).await;
     for text in [
         "SELECT TOP 3 c.id FROM c ORDER BY RANK FullTextScore(c.text, 'grape') DESC",
@@ -205,7 +205,7 @@ async fn what_the_service_refuses(world: World) {
     }
 }
 
-async fn a_split_changes_no_answer(world: World) {
+async fn splits_and_merges_do_not_change_the_results(world: World) {
     let container = filled(&world).await;
     for _ in 0..2 {
         world.split(&container).await;

@@ -1,4 +1,4 @@
-//! Global secondary indexes, while source and index split. This SDK has no name for them, and hands them on.
+//! Global secondary indexes, while source and index split. This SDK does not support them, and passes them on.
 
 use azure_data_cosmos::clients::ContainerClient;
 use azure_data_cosmos::feed::FeedScope;
@@ -7,14 +7,14 @@ use azure_data_cosmos::models::ContainerProperties;
 use crate::readings::ask;
 use crate::support::*;
 
-both!(an_index_is_filled_follows_and_is_not_written_to);
+both!(an_index_is_filled_and_maintained_and_rejects_writes);
 
 async fn in_city(index: &ContainerClient, city: &'static str) -> Vec<i64> {
     let rows = ask(index, "SELECT VALUE c.n FROM c ORDER BY c.n", FeedScope::partition(city)).await.unwrap();
     rows.iter().map(|n| n.as_i64().expect("a number")).collect()
 }
 
-async fn an_index_is_filled_follows_and_is_not_written_to(world: World) {
+async fn an_index_is_filled_and_maintained_and_rejects_writes(world: World) {
     let source = world.define(json!({})).await.unwrap();
     let cities = ["Rome", "Oslo", "Lima"];
     for n in 0..12 {

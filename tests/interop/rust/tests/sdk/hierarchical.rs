@@ -1,4 +1,4 @@
-//! Keys of two and three levels: whole keys, null levels, absent levels, too few levels.
+//! Partition keys of two and three levels: complete keys, null levels, missing levels, too few levels.
 
 use azure_data_cosmos::models::{PartitionKeyValue, ThroughputProperties};
 use azure_data_cosmos::PartitionKey;
@@ -6,18 +6,18 @@ use azure_data_cosmos::PartitionKey;
 use crate::support::*;
 
 both!(
-    the_life_of_an_item_under_two_levels,
+    item_operations_under_two_levels,
     three_levels_of_any_type,
-    an_absent_level_is_not_null,
+    a_missing_level_is_not_null,
     a_point_read_needs_every_level,
-    levels_that_disagree_are_400_1001,
+    levels_that_do_not_match_the_body_are_400_1001,
     several_ranges,
 );
 
 const NULL: PartitionKeyValue = PartitionKey::NULL;
 const UNDEFINED: PartitionKeyValue = PartitionKey::UNDEFINED;
 
-async fn the_life_of_an_item_under_two_levels(world: World) {
+async fn item_operations_under_two_levels(world: World) {
     let container = world.make(("/tenant", "/user")).await;
     create(&container, ("t", "u"), json!({"id": "x", "tenant": "t", "user": "u", "n": 1})).await.unwrap();
     replace(&container, ("t", "u"), json!({"id": "x", "tenant": "t", "user": "u", "n": 2})).await.unwrap();
@@ -48,7 +48,7 @@ async fn three_levels_of_any_type(world: World) {
     }
 }
 
-async fn an_absent_level_is_not_null(world: World) {
+async fn a_missing_level_is_not_null(world: World) {
     let container = world.make(("/tenant", "/user")).await;
     create(&container, ("t", UNDEFINED), json!({"id": "x", "tenant": "t"})).await.unwrap();
     assert_eq!(read(&container, ("t", UNDEFINED), "x").await.unwrap()["id"], "x");
@@ -63,7 +63,7 @@ async fn a_point_read_needs_every_level(world: World) {
     refused(delete(&container, "t", "x").await, 400);
 }
 
-async fn levels_that_disagree_are_400_1001(world: World) {
+async fn levels_that_do_not_match_the_body_are_400_1001(world: World) {
     let container = world.make(("/a", "/b")).await;
     refused_with(create(&container, ("t", "other"), json!({"id": "x", "a": "t", "b": "u"})).await, (400, 1001));
 }

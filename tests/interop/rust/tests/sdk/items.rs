@@ -1,4 +1,5 @@
-//! One item at a time: S1, S6, S11 to S13, S16, S20, S21, S23, S95, S97, S98, S100; etags, ids, sizes, charges, sessions.
+//! Operations on single items: S1, S6, S11 to S13, S16, S20, S21, S23, S95, S97, S98, S100; etags, IDs, sizes, charges,
+//! sessions.
 
 use azure_core::http::StatusCode;
 use azure_data_cosmos::options::{ItemReadOptions, Precondition};
@@ -6,25 +7,25 @@ use azure_data_cosmos::options::{ItemReadOptions, Precondition};
 use crate::support::*;
 
 both!(
-    s95_s97_s98_s100_the_life_of_the_sample_document,
+    s95_s97_s98_s100_create_read_replace_delete_the_sample_document,
     upsert_creates_then_replaces,
-    what_is_missing_is_404,
+    a_missing_item_is_404,
     s12_s13_key_and_id_are_the_identity,
-    s95_a_key_that_disagrees_with_the_body_is_400_1001,
+    s95_a_key_that_does_not_match_the_body_is_400_1001,
     s16_the_key_of_an_item_cannot_be_changed,
     s6_s20_s21_s23_id_as_the_partition_key,
-    s1_items_of_different_shapes_live_together,
-    if_match_lets_one_writer_win,
-    if_none_match_answers_304,
+    s1_a_container_stores_items_of_different_shapes,
+    if_match_with_an_old_etag_is_412,
+    if_none_match_with_the_current_etag_is_304,
     a_write_without_content_has_no_body,
     ids_in_any_script,
     items_up_to_2_mb,
     s87_s88_s91_charges,
-    session_tokens_follow_the_writes,
-    json_comes_back_as_it_went,
+    a_read_returns_the_session_token_of_the_write_before,
+    json_is_read_unchanged,
 );
 
-async fn s95_s97_s98_s100_the_life_of_the_sample_document(world: World) {
+async fn s95_s97_s98_s100_create_read_replace_delete_the_sample_document(world: World) {
     let container = world.make("/deviceId").await;
     let reading = json!({
         "id": "XMS-001-FE24C", "deviceId": "XMS-0001", "metricType": "Temperature", "unit": "Fahrenheit",
@@ -37,7 +38,7 @@ async fn s95_s97_s98_s100_the_life_of_the_sample_document(world: World) {
         assert!(!created[name].is_null(), "{name}");
     }
     let back = plain(read(&container, "XMS-0001", "XMS-001-FE24C").await.unwrap());
-    // Equal in value: the service spells 105.0 as 105.
+    // Equal in value: the service writes 105.0 as 105.
     assert_eq!(back["metricValue"].as_f64(), Some(105.0));
     assert_eq!(back["readingTime"], reading["readingTime"]);
 
@@ -62,7 +63,7 @@ async fn upsert_creates_then_replaces(world: World) {
     assert_eq!(read(&container, "a", "x").await.unwrap()["n"], 2);
 }
 
-async fn what_is_missing_is_404(world: World) {
+async fn a_missing_item_is_404(world: World) {
     let container = world.make("/pk").await;
     refused(read(&container, "a", "x").await, 404);
     refused(delete(&container, "a", "x").await, 404);
@@ -79,7 +80,7 @@ async fn s12_s13_key_and_id_are_the_identity(world: World) {
     refused(read(&container, "Other", "0001").await, 404);
 }
 
-async fn s95_a_key_that_disagrees_with_the_body_is_400_1001(world: World) {
+async fn s95_a_key_that_does_not_match_the_body_is_400_1001(world: World) {
     let container = world.make("/pk").await;
     refused_with(create(&container, "b", json!({"id": "x", "pk": "a"})).await, (400, 1001));
     refused_with(upsert(&container, "b", json!({"id": "x", "pk": "a"})).await, (400, 1001));
@@ -102,7 +103,7 @@ async fn s6_s20_s21_s23_id_as_the_partition_key(world: World) {
     refused(read(&container, "x", "x").await, 404);
 }
 
-async fn s1_items_of_different_shapes_live_together(world: World) {
+async fn s1_a_container_stores_items_of_different_shapes(world: World) {
     let container = world.make("/pk").await;
     let shapes = [
         json!({"id": "1", "pk": "a", "text": "x"}),
@@ -117,7 +118,7 @@ async fn s1_items_of_different_shapes_live_together(world: World) {
     }
 }
 
-async fn if_match_lets_one_writer_win(world: World) {
+async fn if_match_with_an_old_etag_is_412(world: World) {
     let container = world.make("/pk").await;
     let etag = create(&container, "a", json!({"id": "x", "pk": "a"})).await.unwrap().headers().etag().unwrap().clone();
     let unchanged = || write_if(Precondition::if_match(etag.clone()));
@@ -128,12 +129,12 @@ async fn if_match_lets_one_writer_win(world: World) {
     assert_eq!(read(&container, "a", "x").await.unwrap()["n"], 1);
 }
 
-async fn if_none_match_answers_304(world: World) {
+async fn if_none_match_with_the_current_etag_is_304(world: World) {
     let container = world.make("/pk").await;
     let etag = create(&container, "a", json!({"id": "x", "pk": "a"})).await.unwrap().headers().etag().unwrap().clone();
     let changed = || read_if(Precondition::if_none_match(etag.clone()));
     let status = match container.read_item("a", "x", changed()).await {
-        Ok(answer) => answer.status().status_code(),
+        Ok(response) => response.status().status_code(),
         Err(error) => error.status().status_code(),
     };
     assert_eq!(status, StatusCode::NotModified);
@@ -196,8 +197,8 @@ async fn s87_s88_s91_charges(world: World) {
         // About 300 bytes are left for the server's own properties.
         let item = json!({"id": id, "pk": "a", "pad": "x".repeat(kilobytes * 1024 - 300)});
         let written = create(&container, "a", item).await.unwrap().headers().request_charge().unwrap().value();
-        let answer = container.read_item("a", &id, None).await.unwrap();
-        let read = answer.headers().request_charge().unwrap().value();
+        let response = container.read_item("a", &id, None).await.unwrap();
+        let read = response.headers().request_charge().unwrap().value();
         assert!(written > read);
         charges.push(read);
     }
@@ -205,12 +206,12 @@ async fn s87_s88_s91_charges(world: World) {
     assert!(charges.windows(2).all(|pair| pair[0] < pair[1]), "{charges:?}");
 }
 
-async fn session_tokens_follow_the_writes(world: World) {
+async fn a_read_returns_the_session_token_of_the_write_before(world: World) {
     let container = world.make("/pk").await;
     let written = create(&container, "a", json!({"id": "x", "pk": "a"})).await.unwrap();
     let token = written.headers().session_token().unwrap().clone();
-    let answer = container.read_item("a", "x", None).await.unwrap();
-    assert_eq!(answer.headers().session_token().unwrap().as_str(), token.as_str());
+    let response = container.read_item("a", "x", None).await.unwrap();
+    assert_eq!(response.headers().session_token().unwrap().as_str(), token.as_str());
 
     let name = container.read(None).await.unwrap().into_model().unwrap().id.into_owned();
     let other = connect(world.scheme).await.unwrap().database_client(world.database_name.clone());
@@ -219,7 +220,7 @@ async fn session_tokens_follow_the_writes(world: World) {
     assert!(other.read_item("a", "x", Some(options)).await.is_ok());
 }
 
-async fn json_comes_back_as_it_went(world: World) {
+async fn json_is_read_unchanged(world: World) {
     let container = world.make("/pk").await;
     let item = json!({
         "id": "json", "pk": "a",

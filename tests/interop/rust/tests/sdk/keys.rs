@@ -1,4 +1,4 @@
-//! Key values: their types (S10, S29), lengths (S17, S18), limits (S19), and where they lead (S2, S36, S40).
+//! Key values: their types (S10, S29), lengths (S17, S18), limits (S19), and their routing (S2, S36, S40).
 
 use azure_data_cosmos::clients::ContainerClient;
 use azure_data_cosmos::models::{PartitionKeyDefinition, PartitionKeyVersion, ThroughputProperties};
@@ -11,7 +11,7 @@ both!(
     s10_null_and_undefined_are_two_keys,
     s17_large_keys,
     s18_small_keys,
-    s19_numbers_beyond_a_double_fall_together,
+    s19_numbers_that_round_to_one_double_are_one_key,
     s36_the_hash_of_the_key_decides_the_range,
 );
 
@@ -72,14 +72,14 @@ async fn s18_small_keys(world: World) {
     refused(create(&container, b.clone(), json!({"id": "x", "pk": b})).await, 409);
 }
 
-async fn s19_numbers_beyond_a_double_fall_together(world: World) {
+async fn s19_numbers_that_round_to_one_double_are_one_key(world: World) {
     let container = world.make("/pk").await;
     let (near, far) = (9_007_199_254_740_992_i64, 9_007_199_254_740_993_i64);
     create(&container, near, json!({"id": "x", "pk": near})).await.unwrap();
     refused(create(&container, far, json!({"id": "x", "pk": far})).await, 409);
 }
 
-/// The range that answers is the one that the SDK's own hash of the key falls into.
+/// The responding range is the one that contains the SDK's own hash of the key.
 async fn s36_the_hash_of_the_key_decides_the_range(world: World) {
     for version in [PartitionKeyVersion::V1, PartitionKeyVersion::V2] {
         let definition = PartitionKeyDefinition::from("/pk").with_version(version);
@@ -97,9 +97,9 @@ async fn s36_the_hash_of_the_key_decides_the_range(world: World) {
 
 async fn check_range(container: &ContainerClient, key: PartitionKey, item: Value) {
     let ranges = container.read_feed_ranges(None).await.unwrap();
-    let wanted = container.feed_range_from_partition_key(key.clone(), None).await.unwrap();
-    let owner = ranges.iter().position(|range| wanted.iter().all(|one| one.is_subset_of(range)));
-    let answer = create(container, key.clone(), item).await.unwrap();
-    let served = answer.headers().partition_key_range_id().map(|id| id.parse::<usize>().unwrap());
+    let expected = container.feed_range_from_partition_key(key.clone(), None).await.unwrap();
+    let owner = ranges.iter().position(|range| expected.iter().all(|one| one.is_subset_of(range)));
+    let response = create(container, key.clone(), item).await.unwrap();
+    let served = response.headers().partition_key_range_id().map(|id| id.parse::<usize>().unwrap());
     assert_eq!(served, owner, "{key:?}");
 }

@@ -1,13 +1,13 @@
 //! The official Rust SDK against Pleiad. Every test runs twice: over http and over https.
 //!
-//! The server is not ours to start: PLEIAD_ENDPOINT, PLEIAD_ENDPOINT_HTTPS, PLEIAD_KEY and PLEIAD_CA_FILE say where it
-//! is. The SDK is the published one, unmodified. It speaks HTTP/2 from the first byte, also in clear text, and writes
-//! items as Cosmos binary JSON; no option is set to spare the server either of them, except in `text.rs`.
+//! xtask starts the server; PLEIAD_ENDPOINT, PLEIAD_ENDPOINT_HTTPS, PLEIAD_KEY and PLEIAD_CA_FILE say where it is. The
+//! SDK is the published one, unmodified. It uses HTTP/2 from the first byte, also in clear text, and writes items as
+//! Cosmos binary JSON; no test disables either of them, except `text.rs`.
 
-mod support; // set-up; the only module that knows how a client is made
+mod support; // set-up; the only module that creates clients
 
-mod management; // splits, snapshots and copies, beside the SDK
-mod readings; // what queries ask about
+mod management; // splits, snapshots and copies, without the SDK
+mod readings; // the items of the query tests
 
 mod account;
 mod batch;

@@ -1,4 +1,4 @@
-//! The server's own interface, asked as docs/management.md says: splits, snapshots, copies.
+//! Client of the management API (docs/management.md): splits, snapshots, copies.
 
 use azure_core::credentials::Secret;
 use azure_core::hmac::hmac_sha256;
@@ -8,15 +8,15 @@ use azure_data_cosmos::clients::ContainerClient;
 
 use crate::support::*;
 
-/// The answer as JSON, or null if it has no body; a refusal panics.
+/// The response as JSON, or null if it has no body; an error response panics.
 pub async fn manage(endpoint: &str, method: Method, path: &str, body: Option<Value>) -> Value {
     let path = format!("_pleiad/v1/{path}");
     let link = path.split('?').next().unwrap_or_default();
-    ask(endpoint, method, "pleiad", link, &path, body).await
+    send(endpoint, method, "pleiad", link, &path, body).await
 }
 
-/// What no method of the SDK asks for, signed as it would be.
-pub async fn ask(endpoint: &str, method: Method, kind: &str, link: &str, path: &str, body: Option<Value>) -> Value {
+/// Sends a request for which the SDK has no method, signed like its own requests.
+pub async fn send(endpoint: &str, method: Method, kind: &str, link: &str, path: &str, body: Option<Value>) -> Value {
     let date = to_rfc7231(&OffsetDateTime::now_utc());
     let signed = format!("{}\n{kind}\n{link}\n{}\n\n", method.as_str().to_lowercase(), date.to_lowercase());
     let signature = hmac_sha256(&signed, &Secret::from(key())).expect("a signature");
@@ -26,14 +26,14 @@ pub async fn ask(endpoint: &str, method: Method, kind: &str, link: &str, path: &
     request.insert_header("x-ms-date", date);
     request.insert_header("authorization", format!("type=master&ver=1.0&sig={signature}"));
     request.set_body(body.map(|body| body.to_string()).unwrap_or_default());
-    let answer = new_http_client(None).execute_request(&request).await.expect("an answer");
-    let (status, body) = (u16::from(answer.status()), answer.into_body().collect_string().await.expect("a text"));
+    let response = new_http_client(None).execute_request(&request).await.expect("a response");
+    let (status, body) = (u16::from(response.status()), response.into_body().collect_string().await.expect("a text"));
     assert!((200..300).contains(&status), "{path}: {status} {body}");
     serde_json::from_str(&body).unwrap_or_default()
 }
 
 impl World {
-    /// A client encryption key, which this SDK keeps but does not make.
+    /// Creates a client encryption key, which this SDK does not support.
     pub async fn encryption_key(&self, id: &str) {
         let link = format!("dbs/{}", self.database_name);
         let body = json!({
@@ -41,23 +41,23 @@ impl World {
             "keyWrapMetadata": {"name": "cmk", "type": "AZURE_KEY_VAULT", "value": "https://vault/key", "algorithm": "RSA-OAEP"},
         });
         let (endpoint, path) = (self.scheme.endpoint().expect("an endpoint"), format!("{link}/clientencryptionkeys"));
-        ask(&endpoint, Method::Post, "clientencryptionkeys", &link, &path, Some(body)).await;
+        send(&endpoint, Method::Post, "clientencryptionkeys", &link, &path, Some(body)).await;
     }
 
-    /// Splits the largest partition in two; returns when it has happened.
+    /// Splits the largest partition; returns when it has happened.
     pub async fn split(&self, container: &ContainerClient) {
-        self.steer(container, "split", json!({})).await;
+        self.repartition(container, "split", json!({})).await;
     }
 
-    /// Makes one partition of all.
+    /// Merges all partitions; returns when it has happened.
     pub async fn merge(&self, container: &ContainerClient) {
         let listed = self.partitions(container, Method::Get, "", None).await;
         let partitions = listed["partitions"].as_array().expect("partitions");
         let ids: Vec<&Value> = partitions.iter().map(|partition| &partition["id"]).collect();
-        self.steer(container, "merge", json!({"ids": ids})).await;
+        self.repartition(container, "merge", json!({"ids": ids})).await;
     }
 
-    async fn steer(&self, container: &ContainerClient, what: &str, body: Value) {
+    async fn repartition(&self, container: &ContainerClient, what: &str, body: Value) {
         self.partitions(container, Method::Post, &format!("/{what}?wait=true"), Some(body)).await;
     }
 

@@ -1,12 +1,12 @@
-//! Policies that say how others handle a container's items: checked, kept and given back as they are.
+//! Policies for other components: validated, stored and returned unchanged.
 
 use azure_data_cosmos::models::{ConflictResolutionMode, ConflictResolutionPolicy, ContainerProperties};
 
 use crate::support::*;
 
-both!(a_conflict_resolution_policy_is_kept, a_client_encryption_policy_is_kept_and_cannot_change);
+both!(a_conflict_resolution_policy_is_stored, a_client_encryption_policy_is_stored_and_cannot_change);
 
-async fn a_conflict_resolution_policy_is_kept(world: World) {
+async fn a_conflict_resolution_policy_is_stored(world: World) {
     let by_path =
         ConflictResolutionPolicy::new(ConflictResolutionMode::LastWriterWins).with_resolution_path("/version");
     let name = unique("c");
@@ -23,8 +23,8 @@ async fn a_conflict_resolution_policy_is_kept(world: World) {
     }
 }
 
-/// This SDK does not encrypt; the policy passes through it whole.
-async fn a_client_encryption_policy_is_kept_and_cannot_change(world: World) {
+/// This SDK does not encrypt; it passes the policy on unchanged.
+async fn a_client_encryption_policy_is_stored_and_cannot_change(world: World) {
     let path = |name: &str| {
         json!({
             "path": name, "clientEncryptionKeyId": "cek", "encryptionType": "Deterministic",

@@ -1,6 +1,6 @@
-//! Queries of every shape over five partitions and over one key (S101, S102, S104, S107 to S110).
+//! Queries with every clause, over five partitions and over one key (S101, S102, S104, S107 to S110).
 //!
-//! This SDK has no aggregates and no GROUP BY across partitions; over one key the server does all of it.
+//! This SDK has no aggregates and no GROUP BY across partitions; within one key the server does all the work.
 
 use azure_data_cosmos::feed::FeedScope;
 use azure_data_cosmos::Query;
@@ -9,23 +9,23 @@ use crate::readings::*;
 use crate::support::*;
 
 both!(
-    the_readings_lie_in_five_partitions,
+    the_readings_are_in_five_partitions,
     s101_s102_s104_filters,
     s102_s104_parameters,
-    s110_projections_and_the_text_of_linq,
+    s110_projections_and_query_text_of_linq_providers,
     joins_and_subqueries,
     s108_order_by_is_global,
     order_by_values_of_every_type,
     s107_the_same_order_for_every_page_size,
     s109_top_offset_and_limit_are_global,
-    the_nearest_vectors_come_first,
+    rows_are_ordered_by_vector_distance,
     distinct,
     aggregates_and_groups_over_one_key,
-    aggregates_and_groups_across_partitions_are_more_than_this_sdk_can,
-    queries_that_make_no_sense_are_400,
+    aggregates_and_groups_across_partitions_are_not_supported_by_this_sdk,
+    invalid_queries_are_400,
 );
 
-/// The two scopes of every query, with the items that are in them.
+/// The two scopes of every query, with the items in them.
 fn scopes() -> [(FeedScope, Vec<Value>); 2] {
     [(FeedScope::full_container(), readings()), (FeedScope::partition(ONE_KEY), of_one_key())]
 }
@@ -34,7 +34,7 @@ fn number(item: &Value, name: &str) -> f64 {
     item[name].as_f64().expect("a number")
 }
 
-async fn the_readings_lie_in_five_partitions(world: World) {
+async fn the_readings_are_in_five_partitions(world: World) {
     let container = world.readings().await;
     let ranges = container.read_feed_ranges(None).await.unwrap();
     assert_eq!(ranges.len(), RANGES);
@@ -48,8 +48,8 @@ async fn the_readings_lie_in_five_partitions(world: World) {
 }
 
 async fn s101_s102_s104_filters(world: World) {
-    type Keeps = fn(&Value) -> bool;
-    let filters: [(&str, Keeps); 14] = [
+    type Predicate = fn(&Value) -> bool;
+    let filters: [(&str, Predicate); 14] = [
         ("c.n = 17", |c| c["n"] == 17),
         ("c.metric > 20", |c| number(c, "metric") > 20.0),
         ("c.metric >= 5 AND c.metric < 10", |c| (5.0..10.0).contains(&number(c, "metric"))),
@@ -68,10 +68,10 @@ async fn s101_s102_s104_filters(world: World) {
         ("c.n = 1000", |_| false),
     ];
     let container = world.readings().await;
-    for (filter, keeps) in filters {
+    for (filter, matches) in filters {
         for (scope, items) in scopes() {
             let got = ask(&container, format!("SELECT * FROM c WHERE {filter}"), scope).await.unwrap();
-            assert_eq!(bag(got.into_iter().map(plain)), bag(items.into_iter().filter(keeps)), "{filter}");
+            assert_eq!(bag(got.into_iter().map(plain)), bag(items.into_iter().filter(matches)), "{filter}");
         }
     }
 }
@@ -85,14 +85,14 @@ async fn s102_s104_parameters(world: World) {
             .and_then(|query| query.with_parameter("@floors", [1, 2]))
             .unwrap();
     for (scope, items) in scopes() {
-        let keeps =
+        let matches =
             |c: &Value| number(c, "n") > 100.0 && c["kind"] == "humidity" && [1.0, 2.0].contains(&number(c, "floor"));
         let got = ask(&container, query.clone(), scope).await.unwrap();
-        assert_eq!(bag(got.into_iter().map(plain)), bag(items.into_iter().filter(keeps)));
+        assert_eq!(bag(got.into_iter().map(plain)), bag(items.into_iter().filter(matches)));
     }
 }
 
-async fn s110_projections_and_the_text_of_linq(world: World) {
+async fn s110_projections_and_query_text_of_linq_providers(world: World) {
     type Row = fn(&Value) -> Value;
     let texts: [(&str, Row); 7] = [
         ("SELECT c.id, c.n FROM c", |c| json!({"id": c["id"], "n": c["n"]})),
@@ -151,7 +151,7 @@ async fn joins_and_subqueries(world: World) {
     }
 }
 
-/// Name, and whether it descends.
+/// Name, and whether it is descending.
 type Keys = &'static [(&'static str, bool)];
 
 const ORDERS: [(&str, Keys); 7] = [
@@ -166,15 +166,15 @@ const ORDERS: [(&str, Keys); 7] = [
 
 fn in_order(mut items: Vec<Value>, keys: Keys) -> Vec<Value> {
     items.sort_by(|a, b| {
-        let ways = keys.iter().map(|(name, descends)| {
-            let way = compare(&a[name], &b[name]);
+        let orderings = keys.iter().map(|(name, descends)| {
+            let ordering = compare(&a[name], &b[name]);
             if *descends {
-                way.reverse()
+                ordering.reverse()
             } else {
-                way
+                ordering
             }
         });
-        ways.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then)
+        orderings.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then)
     });
     items
 }
@@ -194,7 +194,7 @@ async fn s108_order_by_is_global(world: World) {
     }
 }
 
-/// Across partitions this SDK merges values of every type but arrays and objects.
+/// Across partitions this SDK merges values of every type except arrays and objects.
 async fn order_by_values_of_every_type(world: World) {
     let container = world.readings().await;
     let scalar = |item: &Value| !item["mixed"].is_array() && !item["mixed"].is_object();
@@ -210,9 +210,9 @@ async fn order_by_values_of_every_type(world: World) {
         let text = format!("SELECT * FROM c WHERE {filter} ORDER BY c.mixed");
         let got = ask_with(&container, text, scope, pages_of(7)).await.unwrap();
         assert_eq!(got.len(), items.len());
-        let absent = items.iter().filter(|item| item.get("mixed").is_none()).count();
-        assert!(got[..absent].iter().all(|item| item.get("mixed").is_none()), "absent comes first");
-        assert!(got[absent..].is_sorted_by(|a, b| compare(&a["mixed"], &b["mixed"]).is_le()));
+        let missing = items.iter().filter(|item| item.get("mixed").is_none()).count();
+        assert!(got[..missing].iter().all(|item| item.get("mixed").is_none()), "missing values are first");
+        assert!(got[missing..].is_sorted_by(|a, b| compare(&a["mixed"], &b["mixed"]).is_le()));
     }
 }
 
@@ -250,7 +250,7 @@ async fn s109_top_offset_and_limit_are_global(world: World) {
     }
 }
 
-async fn the_nearest_vectors_come_first(world: World) {
+async fn rows_are_ordered_by_vector_distance(world: World) {
     let container = world.readings().await;
     for (scope, items) in scopes() {
         let numbers: Vec<Value> = items.iter().map(|item| item["n"].clone()).collect();
@@ -260,7 +260,7 @@ async fn the_nearest_vectors_come_first(world: World) {
     }
 }
 
-/// Without an order this SDK merges distinct rows only when their number is bounded.
+/// Without ORDER BY this SDK merges distinct rows only if their number is bounded.
 async fn distinct(world: World) {
     let container = world.readings().await;
     for (scope, items) in scopes() {
@@ -294,21 +294,21 @@ async fn aggregates_and_groups_over_one_key(world: World) {
         ("MAX(c.n)", numbers.iter().copied().fold(f64::MIN, f64::max)),
     ];
     let one = || FeedScope::partition(ONE_KEY);
-    for (call, wanted) in values {
+    for (call, expected) in values {
         let got = ask(&container, format!("SELECT VALUE {call} FROM c"), one()).await.unwrap();
-        assert_eq!(bag(got), bag([json!(wanted)]), "{call}");
+        assert_eq!(bag(got), bag([json!(expected)]), "{call}");
         let got = ask(&container, format!("SELECT {call} AS it FROM c"), one()).await.unwrap();
-        assert_eq!(bag(got), bag([json!({"it": wanted})]), "{call}");
+        assert_eq!(bag(got), bag([json!({"it": expected})]), "{call}");
     }
     let of = |kind: &str| items.iter().filter(|item| item["kind"] == kind).count();
-    let wanted = ["humidity", "pressure", "temperature"].map(|kind| json!({"kind": kind, "many": of(kind)}));
+    let expected = ["humidity", "pressure", "temperature"].map(|kind| json!({"kind": kind, "many": of(kind)}));
     let text = "SELECT c.kind, COUNT(1) AS many FROM c GROUP BY c.kind";
     for rows in [1, 2, 7] {
-        assert_eq!(bag(ask_with(&container, text, one(), pages_of(rows)).await.unwrap()), bag(wanted.clone()));
+        assert_eq!(bag(ask_with(&container, text, one(), pages_of(rows)).await.unwrap()), bag(expected.clone()));
     }
 }
 
-async fn aggregates_and_groups_across_partitions_are_more_than_this_sdk_can(world: World) {
+async fn aggregates_and_groups_across_partitions_are_not_supported_by_this_sdk(world: World) {
     let container = world.readings().await;
     for text in [
         "SELECT VALUE COUNT(1) FROM c",
@@ -319,9 +319,9 @@ async fn aggregates_and_groups_across_partitions_are_more_than_this_sdk_can(worl
     }
 }
 
-async fn queries_that_make_no_sense_are_400(world: World) {
+async fn invalid_queries_are_400(world: World) {
     let container = world.readings().await;
-    for (text, told) in [
+    for (text, code) in [
         ("SELECT * FORM c", "SC1001"),
         ("SELECT c.value FROM c", "SC1001"),
         ("SELECT * FROM c WHERE d.n = 1", "SC2001"),
@@ -333,7 +333,7 @@ async fn queries_that_make_no_sense_are_400(world: World) {
         for (scope, _) in scopes() {
             let error = ask(&container, text, scope).await.expect_err(text);
             assert_eq!(status(&error).0, 400, "{text}: {error}");
-            assert!(format!("{error:?}").contains(told) || error.to_string().contains(told), "{text}: {error:?}");
+            assert!(format!("{error:?}").contains(code) || error.to_string().contains(code), "{text}: {error:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Pages, tokens that another client goes on from (S106), what a query tells, parts of hierarchical keys, new policies.
+//! Pages, continuation tokens in another client (S106), query metrics, prefixes of hierarchical keys, new policies.
 
 use azure_data_cosmos::clients::ContainerClient;
 use azure_data_cosmos::feed::{ContinuationToken, FeedScope};
@@ -10,22 +10,22 @@ use crate::readings::*;
 use crate::support::*;
 
 both!(
-    s106_another_client_goes_on_within_one_key,
-    s106_another_client_goes_on_across_partitions,
-    another_client_goes_on_within_a_feed_range,
+    s106_another_client_resumes_within_one_key,
+    s106_another_client_resumes_across_partitions,
+    another_client_resumes_within_a_feed_range,
     query_metrics_and_index_metrics,
-    the_beginning_of_a_hierarchical_key,
+    a_prefix_of_a_hierarchical_key,
     a_new_indexing_policy_is_applied,
-    databases_and_containers_are_still_queried,
+    databases_and_containers_can_be_queried,
 );
 
-async fn again(world: &World, container: &ContainerClient) -> ContainerClient {
+async fn with_new_client(world: &World, container: &ContainerClient) -> ContainerClient {
     let name = container.read(None).await.unwrap().into_model().unwrap().id.into_owned();
     let client = connect(world.scheme).await.unwrap();
     client.database_client(world.database_name.clone()).container_client(name, None).await.unwrap()
 }
 
-/// Every other page through a client of its own, with nothing but the token of the page before.
+/// Reads pages alternately through two new clients, which get only the token of the page before.
 async fn page_by_page(
     world: &World,
     container: &ContainerClient,
@@ -33,7 +33,7 @@ async fn page_by_page(
     scope: FeedScope,
     rows: u32,
 ) -> Vec<Value> {
-    let clients = [again(world, container).await, again(world, container).await];
+    let clients = [with_new_client(world, container).await, with_new_client(world, container).await];
     let (mut all, mut token): (Vec<Value>, Option<String>) = (Vec::new(), None);
     for page in 0..1000 {
         let mut options: QueryOptions = pages_of(rows);
@@ -65,7 +65,7 @@ const WITHIN_ONE_KEY: [&str; 4] = [
     "SELECT c.floor, COUNT(1) AS many FROM c GROUP BY c.floor",
 ];
 
-async fn s106_another_client_goes_on_within_one_key(world: World) {
+async fn s106_another_client_resumes_within_one_key(world: World) {
     let container = world.readings().await;
     for text in TEXTS.into_iter().chain(WITHIN_ONE_KEY) {
         let whole = ask(&container, text, FeedScope::partition(ONE_KEY)).await.unwrap();
@@ -76,7 +76,7 @@ async fn s106_another_client_goes_on_within_one_key(world: World) {
     }
 }
 
-async fn s106_another_client_goes_on_across_partitions(world: World) {
+async fn s106_another_client_resumes_across_partitions(world: World) {
     let container = world.readings().await;
     for text in TEXTS {
         let whole = ask(&container, text, FeedScope::full_container()).await.unwrap();
@@ -87,7 +87,7 @@ async fn s106_another_client_goes_on_across_partitions(world: World) {
     }
 }
 
-async fn another_client_goes_on_within_a_feed_range(world: World) {
+async fn another_client_resumes_within_a_feed_range(world: World) {
     let container = world.readings().await;
     let mut seen = Vec::new();
     for range in container.read_feed_ranges(None).await.unwrap() {
@@ -110,7 +110,7 @@ async fn query_metrics_and_index_metrics(world: World) {
     assert!(used.iter().any(|index| index["IndexSpec"] == "/pk/?"), "{indexes}");
 }
 
-async fn the_beginning_of_a_hierarchical_key(world: World) {
+async fn a_prefix_of_a_hierarchical_key(world: World) {
     let person = |n: i32| json!({"id": n.to_string(), "tenant": format!("t{}", n % 3), "user": format!("u{}", n % 4), "session": n % 5, "n": n});
     let people: Vec<Value> = (0..120).map(person).collect();
     let container = world.make_indexed(("/tenant", "/user", "/session"), Default::default()).await;
@@ -123,13 +123,13 @@ async fn the_beginning_of_a_hierarchical_key(world: World) {
         (PartitionKey::from("t0"), &[("tenant", json!("t0"))]),
         (("t1", "u2").into(), &[("tenant", json!("t1")), ("user", json!("u2"))]),
         (("t2", "u3", 4).into(), &[("tenant", json!("t2")), ("user", json!("u3")), ("session", json!(4))]),
-        (("t0", "nobody").into(), &[("user", json!("nobody"))]),
+        (("t0", "missing").into(), &[("user", json!("missing"))]),
     ];
     for (prefix, levels) in prefixes {
-        let wanted = people.iter().filter(|one| levels.iter().all(|(name, level)| one[name] == *level));
+        let expected = people.iter().filter(|one| levels.iter().all(|(name, level)| one[name] == *level));
         let scope = FeedScope::partition(prefix);
         let got = ask_with(&container, "SELECT VALUE c.n FROM c", scope, pages_of(7)).await.unwrap();
-        assert_eq!(bag(got), bag(wanted.map(|one| one["n"].clone())), "{levels:?}");
+        assert_eq!(bag(got), bag(expected.map(|one| one["n"].clone())), "{levels:?}");
     }
 }
 
@@ -143,20 +143,20 @@ async fn a_new_indexing_policy_is_applied(world: World) {
     let all = json!({"automatic": true, "indexingMode": "consistent", "includedPaths": [{"path": "/*"}]});
     properties.indexing_policy = serde_json::from_value(all).unwrap();
     container.replace(properties, None).await.unwrap();
-    let wanted: Vec<Value> = of_one_key().iter().map(|item| item["n"].clone()).collect();
-    let mut answer = ask(&container, text, FeedScope::full_container()).await;
+    let expected: Vec<Value> = of_one_key().iter().map(|item| item["n"].clone()).collect();
+    let mut response = ask(&container, text, FeedScope::full_container()).await;
     for _ in 0..100 {
-        // This SDK does not tell how far a new index is: until it is there, the answer stays 400.
-        if answer.is_ok() {
+        // This SDK does not report the progress of a new index: until it is ready, the response is 400.
+        if response.is_ok() {
             break;
         }
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-        answer = ask(&container, text, FeedScope::full_container()).await;
+        response = ask(&container, text, FeedScope::full_container()).await;
     }
-    assert_eq!(answer.unwrap(), wanted);
+    assert_eq!(response.unwrap(), expected);
 }
 
-async fn databases_and_containers_are_still_queried(world: World) {
+async fn databases_and_containers_can_be_queried(world: World) {
     world.make("/pk").await;
     let by_id = format!("SELECT * FROM r WHERE r.id = '{}'", world.database_name);
     let databases: Vec<_> = world.client.query_databases(by_id, None).await.unwrap().try_collect().await.unwrap();

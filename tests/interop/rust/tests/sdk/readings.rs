@@ -1,7 +1,7 @@
-//! The items that every query test asks about, and what a query should make of them, in plain Rust.
+//! The items of all query tests, and helpers that compute the expected results in plain Rust.
 //!
-//! They lie in a container of five partitions under 23 keys. `mixed` holds every JSON type in turn, and is absent from
-//! one item in eight. Expectations are computed from these items and never typed by hand.
+//! They are in a container with five partitions under 23 keys. `mixed` has every JSON type in turn, and is missing from
+//! one item in eight. Expected results are computed from these items and never typed by hand.
 
 use std::cmp::Ordering;
 use std::num::NonZeroU32;
@@ -77,8 +77,8 @@ pub async fn load(
     key: impl Fn(&Value) -> azure_data_cosmos::PartitionKey,
 ) {
     for some in items.chunks(40) {
-        for answer in join_all(some.iter().map(|item| create(container, key(item), item.clone()))).await {
-            answer.expect("an item");
+        for response in join_all(some.iter().map(|item| create(container, key(item), item.clone()))).await {
+            response.expect("an item");
         }
     }
 }
@@ -115,7 +115,7 @@ pub fn pages_of(rows: u32) -> QueryOptions {
     QueryOptions::default().with_max_item_count(MaxItemCountHint::Limit(NonZeroU32::new(rows).expect("not 0")))
 }
 
-/// For rows whose order is not promised. (serde_json keeps the members of an object sorted.)
+/// For rows whose order is not guaranteed. (serde_json keeps the members of an object sorted.)
 pub fn bag(rows: impl IntoIterator<Item = Value>) -> Vec<String> {
     let mut texts: Vec<String> = rows.into_iter().map(|row| in_floats(row).to_string()).collect();
     texts.sort_unstable();
@@ -132,8 +132,8 @@ pub fn in_floats(value: Value) -> Value {
     }
 }
 
-/// The order of values of one type, and of types among themselves. Absent members read as null here, so a test
-/// about them looks for itself.
+/// The order of values of one type, and of types among themselves. Missing members read as null here, so a test about
+/// them checks for itself.
 pub fn compare(a: &Value, b: &Value) -> Ordering {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a.as_f64().partial_cmp(&b.as_f64()).expect("a number"),

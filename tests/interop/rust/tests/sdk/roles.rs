@@ -1,4 +1,4 @@
-//! Bearer tokens and roles: a `TokenCredential`, as azure_identity would be one, and what its principal may do.
+//! Bearer tokens and roles: a `TokenCredential`, such as those of azure_identity, and the permissions of its principal.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use crate::readings::ask;
 use crate::support::*;
 
 both!(
-    a_reader_reads_and_does_not_write,
-    a_contributor_writes_and_does_not_manage,
-    a_role_of_ones_own_allows_what_it_says,
-    a_group_counts_and_a_stranger_does_not,
-    a_token_that_is_not_good_is_401,
+    a_reader_may_read_and_not_write,
+    a_contributor_may_write_and_not_manage,
+    a_custom_role_allows_only_its_actions,
+    a_role_of_a_group_applies_and_a_principal_without_role_is_403,
+    an_invalid_token_is_401,
 );
 
-/// Claims that are signed anew for each token.
+/// Claims that are signed for each token.
 #[derive(Debug)]
 struct Credential {
     claims: Value,
-    lives: Duration,
+    lifetime: Duration,
 }
 
 #[async_trait::async_trait]
@@ -34,8 +34,8 @@ impl TokenCredential for Credential {
     async fn get_token(&self, scopes: &[&str], _: Option<TokenRequestOptions<'_>>) -> azure_core::Result<AccessToken> {
         assert!(!scopes.is_empty());
         let mut claims = self.claims.clone();
-        claims["exp"] = json!((OffsetDateTime::now_utc() + self.lives).unix_timestamp());
-        // Were it told the truth, the SDK would not send a token that has expired.
+        claims["exp"] = json!((OffsetDateTime::now_utc() + self.lifetime).unix_timestamp());
+        // With the real expiry time the SDK would not send an expired token.
         Ok(AccessToken::new(sign(&claims), OffsetDateTime::now_utc() + Duration::hours(1)))
     }
 }
@@ -58,8 +58,8 @@ fn sign(claims: &Value) -> String {
     let header = json!({"typ": "JWT", "alg": "RS256", "kid": key["kid"]});
     let signed = format!("{}.{}", encode_url_safe(header.to_string()), encode_url_safe(claims.to_string()));
     let mut signature = vec![0; pair.public().modulus_len()];
-    let (padding, chance) = (&ring::signature::RSA_PKCS1_SHA256, ring::rand::SystemRandom::new());
-    pair.sign(padding, &chance, signed.as_bytes(), &mut signature).expect("a signature");
+    let (padding, rng) = (&ring::signature::RSA_PKCS1_SHA256, ring::rand::SystemRandom::new());
+    pair.sign(padding, &rng, signed.as_bytes(), &mut signature).expect("a signature");
     format!("{signed}.{}", encode_url_safe(signature))
 }
 
@@ -67,13 +67,13 @@ fn claims(principal: &str) -> Value {
     json!({"iss": "https://issuer.example/", "aud": "https://cosmos.azure.com", "oid": principal})
 }
 
-async fn connect_by(scheme: Scheme, claims: Value, lives: Duration) -> Result<CosmosClient> {
-    let credential: Arc<dyn TokenCredential> = Arc::new(Credential { claims, lives });
+async fn connect_by(scheme: Scheme, claims: Value, lifetime: Duration) -> Result<CosmosClient> {
+    let credential: Arc<dyn TokenCredential> = Arc::new(Credential { claims, lifetime });
     connect_as(AccountReference::with_credential(scheme.account(), credential), CosmosClient::builder()).await
 }
 
-/// The container as this principal sees it.
-async fn carrying(world: &World, container: &ContainerClient, claims: Value) -> Result<ContainerClient> {
+/// The container through a client of this principal.
+async fn with_claims(world: &World, container: &ContainerClient, claims: Value) -> Result<ContainerClient> {
     let name = container.read(None).await.unwrap().into_model().unwrap().id;
     let client = connect_by(world.scheme, claims, Duration::hours(1)).await?;
     client.database_client(world.database_name.clone()).container_client(name.to_string(), None).await
@@ -89,53 +89,53 @@ async fn shop(world: &World) -> ContainerClient {
     container
 }
 
-async fn a_reader_reads_and_does_not_write(world: World) {
+async fn a_reader_may_read_and_not_write(world: World) {
     let shop = shop(&world).await;
-    let mine = carrying(&world, &shop, claims("reader")).await.unwrap();
+    let target = with_claims(&world, &shop, claims("reader")).await.unwrap();
     for _ in 0..2 {
-        assert_eq!(read(&mine, "a", "0").await.unwrap()["n"], 0);
-        let rows = ask(&mine, "SELECT VALUE c.n FROM c ORDER BY c.n", FeedScope::full_container()).await.unwrap();
+        assert_eq!(read(&target, "a", "0").await.unwrap()["n"], 0);
+        let rows = ask(&target, "SELECT VALUE c.n FROM c ORDER BY c.n", FeedScope::full_container()).await.unwrap();
         assert_eq!(rows, [0, 1, 2, 3, 4, 5]);
-        refused_with(create(&mine, "a", json!({"id": "new", "pk": "a"})).await, (403, 5302));
-        refused_with(upsert(&mine, "a", json!({"id": "0", "pk": "a"})).await, (403, 5302));
-        refused_with(delete(&mine, "a", "0").await, (403, 5302));
+        refused_with(create(&target, "a", json!({"id": "new", "pk": "a"})).await, (403, 5302));
+        refused_with(upsert(&target, "a", json!({"id": "0", "pk": "a"})).await, (403, 5302));
+        refused_with(delete(&target, "a", "0").await, (403, 5302));
         world.split(&shop).await;
     }
 }
 
-async fn a_contributor_writes_and_does_not_manage(world: World) {
-    let mine = carrying(&world, &shop(&world).await, claims("contributor")).await.unwrap();
-    upsert(&mine, "a", json!({"id": "new", "pk": "a"})).await.unwrap();
-    replace(&mine, "a", json!({"id": "new", "pk": "a", "n": 1})).await.unwrap();
-    delete(&mine, "a", "new").await.unwrap();
-    refused_with(mine.delete(None).await, (403, 5300));
+async fn a_contributor_may_write_and_not_manage(world: World) {
+    let target = with_claims(&world, &shop(&world).await, claims("contributor")).await.unwrap();
+    upsert(&target, "a", json!({"id": "new", "pk": "a"})).await.unwrap();
+    replace(&target, "a", json!({"id": "new", "pk": "a", "n": 1})).await.unwrap();
+    delete(&target, "a", "new").await.unwrap();
+    refused_with(target.delete(None).await, (403, 5300));
     let client = connect_by(world.scheme, claims("contributor"), Duration::hours(1)).await.unwrap();
     refused_with(client.create_database(&unique("d"), None).await, (403, 5300));
 }
 
-async fn a_role_of_ones_own_allows_what_it_says(world: World) {
+async fn a_custom_role_allows_only_its_actions(world: World) {
     let shop = shop(&world).await;
-    let mine = carrying(&world, &shop, claims("collector")).await.unwrap();
-    create(&mine, "a", json!({"id": "new", "pk": "a"})).await.unwrap();
-    refused_with(read(&mine, "a", "new").await, (403, 5302));
+    let target = with_claims(&world, &shop, claims("collector")).await.unwrap();
+    create(&target, "a", json!({"id": "new", "pk": "a"})).await.unwrap();
+    refused_with(read(&target, "a", "new").await, (403, 5302));
     assert_eq!(read(&shop, "a", "new").await.unwrap()["pk"], "a");
 }
 
-async fn a_group_counts_and_a_stranger_does_not(world: World) {
+async fn a_role_of_a_group_applies_and_a_principal_without_role_is_403(world: World) {
     let shop = shop(&world).await;
-    let mut member = claims("somebody");
+    let mut member = claims("unassigned");
     member["groups"] = json!(["reader"]);
-    let mine = carrying(&world, &shop, member).await.unwrap();
-    assert_eq!(read(&mine, "a", "0").await.unwrap()["n"], 0);
-    refused_with(carrying(&world, &shop, claims("somebody")).await, (403, 5301));
+    let target = with_claims(&world, &shop, member).await.unwrap();
+    assert_eq!(read(&target, "a", "0").await.unwrap()["n"], 0);
+    refused_with(with_claims(&world, &shop, claims("unassigned")).await, (403, 5301));
 }
 
-async fn a_token_that_is_not_good_is_401(world: World) {
-    let mut elsewhere = claims("reader");
-    elsewhere["aud"] = json!("https://vault.azure.net");
-    let mut stranger = claims("reader");
-    stranger["iss"] = json!("https://other.example/");
-    for (claims, hours) in [(elsewhere, 1), (stranger, 1), (claims("reader"), -1)] {
+async fn an_invalid_token_is_401(world: World) {
+    let mut wrong_audience = claims("reader");
+    wrong_audience["aud"] = json!("https://vault.azure.net");
+    let mut wrong_issuer = claims("reader");
+    wrong_issuer["iss"] = json!("https://other.example/");
+    for (claims, hours) in [(wrong_audience, 1), (wrong_issuer, 1), (claims("reader"), -1)] {
         refused(connect_by(world.scheme, claims, Duration::hours(hours)).await, 401);
     }
 }

@@ -1,4 +1,4 @@
-//! S130: session tokens and consistency levels hold for a container as a whole, whatever happens to its partitions.
+//! S130: session tokens and consistency levels hold for a container as a whole, also after splits and merges.
 
 use azure_data_cosmos::clients::ContainerClient;
 use azure_data_cosmos::feed::{FeedRange, FeedScope};
@@ -11,12 +11,12 @@ use crate::readings::ask_with;
 use crate::support::*;
 
 both!(
-    s130_who_is_handed_a_token_reads_the_write,
-    s130_tokens_of_before_a_split_hold_behind_it,
+    s130_a_session_token_makes_a_write_visible_to_another_client,
+    s130_tokens_from_before_a_split_hold_after_it,
     s130_the_sdk_merges_the_tokens_of_ranges,
     s130_a_token_from_the_future_is_not_available,
-    s130_less_than_the_account_promises_may_be_asked_for,
-    s130_more_may_not,
+    s130_a_weaker_level_than_the_accounts_is_accepted,
+    s130_a_stronger_level_is_rejected,
 );
 
 async fn read_with(c: &ContainerClient, key: &str, token: SessionToken) -> Result<Value> {
@@ -24,21 +24,21 @@ async fn read_with(c: &ContainerClient, key: &str, token: SessionToken) -> Resul
     c.read_item(key.to_owned(), "x", Some(options)).await?.into_model()
 }
 
-/// Another client's view of the container, which remembers no session.
-async fn elsewhere(world: &World, container: &ContainerClient) -> ContainerClient {
+/// The container through another client, which has no session.
+async fn with_new_client(world: &World, container: &ContainerClient) -> ContainerClient {
     let name = container.read(None).await.unwrap().into_model().unwrap().id.to_string();
     let client = connect(world.scheme).await.unwrap();
     client.database_client(world.database_name.clone()).container_client(name, None).await.unwrap()
 }
 
 async fn write(container: &ContainerClient, key: &str, n: i64) -> SessionToken {
-    let answer = upsert(container, key.to_owned(), json!({"id": "x", "pk": key, "n": n})).await.unwrap();
-    answer.headers().session_token().expect("a session token").clone()
+    let response = upsert(container, key.to_owned(), json!({"id": "x", "pk": key, "n": n})).await.unwrap();
+    response.headers().session_token().expect("a session token").clone()
 }
 
-async fn s130_who_is_handed_a_token_reads_the_write(world: World) {
+async fn s130_a_session_token_makes_a_write_visible_to_another_client(world: World) {
     let container = world.define(json!({})).await.unwrap();
-    let other = elsewhere(&world, &container).await;
+    let other = with_new_client(&world, &container).await;
     for n in 0..12 {
         let key = format!("key {n}");
         let token = write(&container, &key, n).await;
@@ -46,9 +46,9 @@ async fn s130_who_is_handed_a_token_reads_the_write(world: World) {
     }
 }
 
-async fn s130_tokens_of_before_a_split_hold_behind_it(world: World) {
+async fn s130_tokens_from_before_a_split_hold_after_it(world: World) {
     let container = world.define(json!({})).await.unwrap();
-    let other = elsewhere(&world, &container).await;
+    let other = with_new_client(&world, &container).await;
     let mut tokens = Vec::new();
     for n in 0..12 {
         tokens.push((format!("key {n}"), write(&container, &format!("key {n}"), n).await));
@@ -59,14 +59,15 @@ async fn s130_tokens_of_before_a_split_hold_behind_it(world: World) {
             _ => world.merge(&container).await,
         }
         for (key, token) in &tokens {
-            assert!(read_with(&other, key, token.clone()).await.is_ok(), "{key} behind step {step}");
+            assert!(read_with(&other, key, token.clone()).await.is_ok(), "{key} after step {step}");
             let newer = write(&container, key, 100).await;
             assert_eq!(read_with(&other, key, newer).await.unwrap()["n"], 100);
         }
     }
 }
 
-/// A token cache of one's own: the newest of what is known about a feed range, also when that range is older or newer.
+/// An application's own token cache: the newest known token of a feed range, also if that range was split or merged
+/// since.
 async fn s130_the_sdk_merges_the_tokens_of_ranges(world: World) {
     let container = world.define(json!({})).await.unwrap();
     let of = async |key: &str| container.feed_range_from_partition_key(key.to_owned(), None).await.unwrap();
@@ -78,26 +79,26 @@ async fn s130_the_sdk_merges_the_tokens_of_ranges(world: World) {
     assert_eq!(container.read_feed_ranges(Some(refreshed)).await.unwrap().len(), 3);
     let known = [(before.clone(), first), (of("key 1").await.remove(0), second)];
     let merged = container.get_latest_session_token(&known, &before).unwrap();
-    assert_eq!(read_with(&elsewhere(&world, &container).await, "key 1", merged).await.unwrap()["n"], 2);
+    assert_eq!(read_with(&with_new_client(&world, &container).await, "key 1", merged).await.unwrap()["n"], 2);
 }
 
-/// The server says 404 with 1002; this SDK asks again, then says so in its own words.
+/// The server returns 404 with 1002; this SDK retries and then returns its own error.
 async fn s130_a_token_from_the_future_is_not_available(world: World) {
     let container = world.define(json!({})).await.unwrap();
     let token = write(&container, "a", 1).await.to_string();
     let (range, _) = token.split_once(':').expect("a range and a vector");
     let ahead = SessionToken::from(format!("{range}:-1#1000000"));
-    let refusal = read_with(&elsewhere(&world, &container).await, "a", ahead).await.unwrap_err();
-    assert!(refusal.to_string().contains("ReadSessionNotAvailable"), "{refusal}");
+    let error = read_with(&with_new_client(&world, &container).await, "a", ahead).await.unwrap_err();
+    assert!(error.to_string().contains("ReadSessionNotAvailable"), "{error}");
 }
 
-fn asking(strategy: ReadConsistencyStrategy) -> OperationOptions {
+fn with_strategy(strategy: ReadConsistencyStrategy) -> OperationOptions {
     let mut operation = OperationOptions::default();
     operation.read_consistency_strategy = Some(strategy);
     operation
 }
 
-async fn s130_less_than_the_account_promises_may_be_asked_for(world: World) {
+async fn s130_a_weaker_level_than_the_accounts_is_accepted(world: World) {
     let container = world.define(json!({})).await.unwrap();
     for n in 0..6 {
         write(&container, &format!("key {n}"), n).await;
@@ -105,18 +106,19 @@ async fn s130_less_than_the_account_promises_may_be_asked_for(world: World) {
     let strategies =
         [ReadConsistencyStrategy::Eventual, ReadConsistencyStrategy::Session, ReadConsistencyStrategy::LatestCommitted];
     for strategy in strategies {
-        let options = ItemReadOptions::default().with_operation_options(asking(strategy));
+        let options = ItemReadOptions::default().with_operation_options(with_strategy(strategy));
         let item: Value = container.read_item("key 3", "x", Some(options)).await.unwrap().into_model().unwrap();
         assert_eq!(item["n"], 3);
-        let options = QueryOptions::default().with_operation_options(asking(strategy));
+        let options = QueryOptions::default().with_operation_options(with_strategy(strategy));
         let rows = ask_with(&container, "SELECT VALUE c.n FROM c ORDER BY c.n", FeedScope::full_container(), options);
         assert_eq!(rows.await.unwrap(), [0, 1, 2, 3, 4, 5]);
     }
 }
 
-async fn s130_more_may_not(world: World) {
+async fn s130_a_stronger_level_is_rejected(world: World) {
     let container = world.define(json!({})).await.unwrap();
     write(&container, "a", 1).await;
-    let options = ItemReadOptions::default().with_operation_options(asking(ReadConsistencyStrategy::GlobalStrong));
+    let options =
+        ItemReadOptions::default().with_operation_options(with_strategy(ReadConsistencyStrategy::GlobalStrong));
     assert!(container.read_item("a", "x", Some(options)).await.is_err());
 }

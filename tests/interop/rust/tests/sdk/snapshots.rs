@@ -1,5 +1,6 @@
-//! Snapshots of the whole account, and copies of a database: one client goes on over restores, whatever it has cached.
-//! The server is one of its own, and one test at a time has it: a restore takes everybody's data back.
+//! Snapshots of the whole account, and copies of a database: a client works across restores, whatever it has cached.
+//! This test uses a separate server, and no other test runs at the same time: a restore replaces all data of the
+//! account.
 
 use azure_core::http::Method;
 use azure_data_cosmos::clients::ContainerClient;
@@ -10,11 +11,11 @@ use crate::management::manage;
 use crate::readings::ask;
 use crate::support::*;
 
-async fn ask_server(endpoint: &str, method: Method, path: String, body: Option<Value>) -> Value {
+async fn request(endpoint: &str, method: Method, path: String, body: Option<Value>) -> Value {
     manage(endpoint, method, &path, body).await
 }
 
-/// The same in every way it can be asked.
+/// Reads the items by query and by point reads; both must agree.
 async fn everything(container: &ContainerClient) -> Vec<Value> {
     let ordered = ask(container, "SELECT VALUE c.n FROM c ORDER BY c.n", FeedScope::full_container()).await.unwrap();
     for n in ordered.iter().map(|n| n.as_i64().unwrap()) {
@@ -28,9 +29,9 @@ fn restored() -> Vec<Value> {
 }
 
 #[test]
-fn restores_and_copies_give_the_same_data_to_the_same_client() {
+fn a_client_sees_the_same_data_after_restores_and_in_copies() {
     let Ok(endpoint) = std::env::var("PLEIAD_ENDPOINT_RESTORED") else {
-        return eprintln!("skipped: no server that may be restored was given");
+        return eprintln!("skipped: no server for restores was given");
     };
     block_on(async move {
         let account = AccountReference::with_authentication_key(endpoint.parse().expect("a URL"), key());
@@ -53,25 +54,25 @@ fn restores_and_copies_give_the_same_data_to_the_same_client() {
 
 async fn restores(endpoint: &str, database: &str, orders: &ContainerClient) {
     let snapshot = unique("clean");
-    ask_server(endpoint, Method::Put, format!("snapshots/{snapshot}"), None).await;
+    request(endpoint, Method::Put, format!("snapshots/{snapshot}"), None).await;
     for round in 0..10 {
         create(orders, "0", json!({"id": "100", "pk": "0", "n": 100})).await.unwrap();
         delete(orders, "2", "2").await.unwrap();
         if round % 2 == 1 {
             let path = format!("containers/{database}/orders/partitions/split?wait=true");
-            ask_server(endpoint, Method::Post, path, Some(json!({}))).await;
+            request(endpoint, Method::Post, path, Some(json!({}))).await;
             create(orders, "1", json!({"id": "101", "pk": "1", "n": 101})).await.unwrap();
         }
-        ask_server(endpoint, Method::Post, format!("snapshots/{snapshot}/restore"), None).await;
+        request(endpoint, Method::Post, format!("snapshots/{snapshot}/restore"), None).await;
         assert_eq!(everything(orders).await, restored(), "round {round}");
     }
-    ask_server(endpoint, Method::Delete, format!("snapshots/{snapshot}"), None).await;
+    request(endpoint, Method::Delete, format!("snapshots/{snapshot}"), None).await;
 }
 
 async fn copies(endpoint: &str, client: &CosmosClient, database: &str, orders: &ContainerClient) {
     let name = unique("copy");
     let path = format!("databases/{database}/copy?wait=true");
-    let done = ask_server(endpoint, Method::Post, path, Some(json!({"to": name}))).await;
+    let done = request(endpoint, Method::Post, path, Some(json!({"to": name}))).await;
     assert_eq!(done["status"], "done");
     let copy = client.database_client(name.clone());
     let copied = copy.container_client("orders", None).await.unwrap();

@@ -1,4 +1,4 @@
-//! Everything a container has, while its partitions split and merge: clients that know keys notice nothing.
+//! Splits and merges are invisible to clients that use partition keys, for every feature of a container.
 
 use azure_data_cosmos::clients::ContainerClient;
 use azure_data_cosmos::feed::{ChangeFeedPageIterator, ContinuationToken, FeedScope};
@@ -10,15 +10,15 @@ use crate::readings::{ask, pages_of};
 use crate::support::*;
 
 both!(
-    the_change_feed_goes_on_behind_splits_and_merges,
-    so_does_the_feed_of_all_versions,
-    all_versions_of_a_container_that_keeps_none_are_400,
-    unique_values_stay_unique,
-    a_query_in_pages_goes_on,
-    feed_ranges_of_before_find_their_items,
+    the_change_feed_continues_after_splits_and_merges,
+    the_feed_of_all_versions_continues_after_splits_and_merges,
+    all_versions_without_a_retention_policy_are_400,
+    unique_keys_hold_after_splits_and_merges,
+    a_paged_query_continues_after_a_split,
+    feed_ranges_from_before_a_split_return_their_items,
 );
 
-/// More empty pages in a row than there are ranges.
+/// More consecutive empty pages than there are ranges.
 const EMPTY_MAX: usize = 6;
 
 type Changes = ChangeFeedPageIterator<ChangeFeedItem<Value>>;
@@ -37,7 +37,7 @@ async fn changes(container: &ContainerClient, mode: ChangeFeedMode, token: Optio
     container.query_change_feed::<Value>(FeedScope::full_container(), from, Some(options)).await.unwrap()
 }
 
-/// Until nothing is new.
+/// Reads until there are no more changes.
 async fn drain(pages: &mut Changes) -> Vec<ChangeFeedItem<Value>> {
     let (mut items, mut empty) = (Vec::new(), 0);
     while empty < EMPTY_MAX {
@@ -64,7 +64,7 @@ fn range(numbers: std::ops::Range<i64>) -> Vec<i64> {
     numbers.collect()
 }
 
-async fn the_change_feed_goes_on_behind_splits_and_merges(world: World) {
+async fn the_change_feed_continues_after_splits_and_merges(world: World) {
     let container = world.define(json!({})).await.unwrap();
     fill(&container, 0..40).await;
     let mut pages = changes(&container, ChangeFeedMode::LatestVersion, None).await;
@@ -74,15 +74,15 @@ async fn the_change_feed_goes_on_behind_splits_and_merges(world: World) {
     seen.extend(drain(&mut pages).await);
     assert_eq!(numbers(&seen), range(0..50));
 
-    let here = pages.to_continuation_token().unwrap();
+    let continuation = pages.to_continuation_token().unwrap();
     world.merge(&container).await;
     fill(&container, 50..60).await;
     assert_eq!(numbers(&drain(&mut pages).await), range(50..60), "the same reader");
-    let mut another = changes(&container, ChangeFeedMode::LatestVersion, Some(here)).await;
-    assert_eq!(numbers(&drain(&mut another).await), range(50..60), "one with its token");
+    let mut another = changes(&container, ChangeFeedMode::LatestVersion, Some(continuation)).await;
+    assert_eq!(numbers(&drain(&mut another).await), range(50..60), "another reader with its token");
 }
 
-async fn so_does_the_feed_of_all_versions(world: World) {
+async fn the_feed_of_all_versions_continues_after_splits_and_merges(world: World) {
     let container = world.define(json!({"changeFeedPolicy": {"retentionDuration": 60}})).await.unwrap();
     let mut pages = changes(&container, ChangeFeedMode::AllVersionsAndDeletes, None).await;
     assert!(drain(&mut pages).await.is_empty());
@@ -106,25 +106,25 @@ async fn so_does_the_feed_of_all_versions(world: World) {
     deleted.sort_by_key(|(id, _)| *id);
     assert_eq!(deleted, [("3", json!({"pk": "3"})), ("4", json!({"pk": "4"}))]);
 
-    let here = pages.to_continuation_token().unwrap();
+    let continuation = pages.to_continuation_token().unwrap();
     world.merge(&container).await;
     fill(&container, 20..23).await;
-    let mut another = changes(&container, ChangeFeedMode::AllVersionsAndDeletes, Some(here)).await;
+    let mut another = changes(&container, ChangeFeedMode::AllVersionsAndDeletes, Some(continuation)).await;
     assert_eq!(numbers(&drain(&mut another).await), range(20..23));
 }
 
-async fn all_versions_of_a_container_that_keeps_none_are_400(world: World) {
+async fn all_versions_without_a_retention_policy_are_400(world: World) {
     let container = world.define(json!({})).await.unwrap();
     let options = ChangeFeedOptions::default().with_mode(ChangeFeedMode::AllVersionsAndDeletes);
     let all = FeedScope::full_container();
-    let refusal = match container.query_change_feed::<Value>(all, ChangeFeedStartFrom::Now, Some(options)).await {
-        Ok(mut pages) => pages.next().await.expect("an answer").map(|_| ()),
+    let result = match container.query_change_feed::<Value>(all, ChangeFeedStartFrom::Now, Some(options)).await {
+        Ok(mut pages) => pages.next().await.expect("a response").map(|_| ()),
         Err(error) => Err(error),
     };
-    refused(refusal, 400);
+    refused(result, 400);
 }
 
-async fn unique_values_stay_unique(world: World) {
+async fn unique_keys_hold_after_splits_and_merges(world: World) {
     let people = world.define(json!({"uniqueKeyPolicy": {"uniqueKeys": [{"paths": ["/mail"]}]}})).await.unwrap();
     for n in 0..12 {
         let key = format!("key {n}");
@@ -144,7 +144,7 @@ async fn unique_values_stay_unique(world: World) {
     }
 }
 
-async fn a_query_in_pages_goes_on(world: World) {
+async fn a_paged_query_continues_after_a_split(world: World) {
     let container = world.define(json!({})).await.unwrap();
     fill(&container, 0..40).await;
     let text = "SELECT VALUE c.n FROM c ORDER BY c.n";
@@ -158,7 +158,7 @@ async fn a_query_in_pages_goes_on(world: World) {
     assert_eq!(seen, range(0..40));
 }
 
-async fn feed_ranges_of_before_find_their_items(world: World) {
+async fn feed_ranges_from_before_a_split_return_their_items(world: World) {
     let container = world.define(json!({})).await.unwrap();
     fill(&container, 0..30).await;
     let ranges = container.read_feed_ranges(None).await.unwrap();

@@ -1,4 +1,4 @@
-//! One helper touches the SDK's set-up; the tests get a database that is theirs alone and is gone afterwards.
+//! Sets up the SDK; each test gets its own database, which is deleted afterwards.
 
 use std::future::Future;
 use std::sync::LazyLock;
@@ -16,8 +16,8 @@ pub use serde_json::{json, Value};
 
 /// One tokio runtime for all tests, since connections outlive the call that opened them.
 static RUNTIME: LazyLock<tokio::runtime::Runtime> = LazyLock::new(|| {
-    // The SDK has no option for a CA; its TLS stack trusts the file that SSL_CERT_FILE names. This runs before
-    // anything else looks at the environment, because every test comes through here first.
+    // The SDK has no option for a CA; its TLS stack trusts the file that SSL_CERT_FILE names. This runs before any
+    // other code reads the environment, because every test comes through here first.
     if let Ok(file) = std::env::var("PLEIAD_CA_FILE") {
         std::env::set_var("SSL_CERT_FILE", file);
     }
@@ -44,7 +44,7 @@ impl Scheme {
     }
 }
 
-/// What a test gets: a client, and a database that nobody else uses.
+/// What a test gets: a client, and a database that no other test uses.
 pub struct World {
     pub scheme: Scheme,
     pub client: CosmosClient,
@@ -52,7 +52,7 @@ pub struct World {
     pub database_name: String,
 }
 
-/// Runs one test body in a world of its own, and tidies up also when the body panics.
+/// Runs one test body in a new world, and cleans up also when the body panics.
 pub fn run<F>(scheme: Scheme, body: impl FnOnce(World) -> F)
 where
     F: Future<Output = ()> + Send + 'static,
@@ -68,14 +68,14 @@ where
         let database = client.database_client(database_name.clone());
         let again = client.database_client(database_name.clone());
         let outcome = tokio::spawn(body(World { scheme, client, database, database_name })).await;
-        again.delete(None).await.expect("the database goes");
+        again.delete(None).await.expect("the database is deleted");
         if let Err(failed) = outcome {
             std::panic::resume_unwind(failed.into_panic());
         }
     });
 }
 
-/// For a test that makes its own world.
+/// For a test that creates its own world.
 pub fn block_on(body: impl Future<Output = ()>) {
     RUNTIME.block_on(body);
 }
@@ -93,7 +93,7 @@ macro_rules! both {
 }
 pub(crate) use both;
 
-/// A client of its own, with caches of its own.
+/// A separate client, with its own caches.
 pub async fn connect(scheme: Scheme) -> Result<CosmosClient> {
     connect_with(scheme, CosmosClient::builder(), &key()).await
 }
@@ -104,7 +104,7 @@ pub async fn connect_with(scheme: Scheme, builder: CosmosClientBuilder, key: &st
 }
 
 pub async fn connect_as(account: AccountReference, builder: CosmosClientBuilder) -> Result<CosmosClient> {
-    // Clients of one runtime share what they know about containers; one process would know too much.
+    // Clients of one runtime share their cache of containers; a separate runtime gives each client its own.
     let builder = builder.with_runtime(CosmosRuntime::builder().build().await?);
     builder.build(account, RoutingStrategy::PreferredRegions(Vec::new())).await
 }
@@ -138,8 +138,8 @@ impl World {
         self.database.container_client(name, None).await
     }
 
-    /// A container of two partitions with the key `/pk` and whatever else its definition says. What this SDK has no
-    /// name for, it keeps and sends as it is.
+    /// A container of two partitions with the key `/pk` and the given definition. The SDK stores and sends properties
+    /// that it does not support unchanged.
     pub async fn define(&self, definition: Value) -> Result<ContainerClient> {
         let throughput = ThroughputProperties::manual(12_000);
         let options = CreateContainerOptions::default().with_throughput(throughput);
@@ -155,7 +155,7 @@ impl World {
     }
 }
 
-/// Something that happens in the background, within twenty seconds.
+/// Waits for something that happens in the background, for at most twenty seconds.
 pub async fn eventually<F: Future<Output = bool>>(holds: impl Fn() -> F) {
     for _ in 0..400 {
         if holds().await {
@@ -166,7 +166,7 @@ pub async fn eventually<F: Future<Output = bool>>(holds: impl Fn() -> F) {
     panic!("it did not happen within twenty seconds");
 }
 
-/// The point operations in the shapes the tests use: with the content of what was written, and as plain JSON.
+/// The point operations in the form that the tests use: with the content of what was written, and as plain JSON.
 pub async fn create(c: &ContainerClient, key: impl Into<PartitionKey>, item: Value) -> Result<ItemResponse> {
     let id = id_of(&item);
     c.create_item(key, &id, item, with_content()).await
@@ -208,7 +208,7 @@ pub fn read_if(precondition: Precondition) -> Option<ItemReadOptions> {
     Some(ItemReadOptions::default().with_precondition(precondition))
 }
 
-/// What the user wrote: the item without the properties the server adds.
+/// The item as the user wrote it, without the properties that the server adds.
 pub fn plain(mut item: Value) -> Value {
     let object = item.as_object_mut().expect("an item is an object");
     for name in ["_rid", "_self", "_etag", "_ts", "_attachments"] {
@@ -224,18 +224,18 @@ pub fn status(error: &CosmosError) -> (u16, u16) {
 
 /// The call must fail with this status.
 #[track_caller]
-pub fn refused<T>(result: Result<T>, wanted: u16) {
+pub fn refused<T>(result: Result<T>, expected: u16) {
     match result {
-        Ok(_) => panic!("expected a refusal with {wanted}"),
-        Err(error) => assert_eq!(status(&error).0, wanted, "{error}"),
+        Ok(_) => panic!("expected an error with {expected}"),
+        Err(error) => assert_eq!(status(&error).0, expected, "{error}"),
     }
 }
 
 /// The call must fail with this status and sub-status.
 #[track_caller]
-pub fn refused_with<T>(result: Result<T>, wanted: (u16, u16)) {
+pub fn refused_with<T>(result: Result<T>, expected: (u16, u16)) {
     match result {
-        Ok(_) => panic!("expected a refusal with {wanted:?}"),
-        Err(error) => assert_eq!(status(&error), wanted, "{error}"),
+        Ok(_) => panic!("expected an error with {expected:?}"),
+        Err(error) => assert_eq!(status(&error), expected, "{error}"),
     }
 }

@@ -1,4 +1,4 @@
-//! The same SDK with binary encoding switched off: items travel as JSON text, and both kinds meet in one container.
+//! The same SDK with binary encoding disabled: items are sent as JSON text, and both kinds are in one container.
 
 use azure_data_cosmos::options::BinaryEncodingOptions;
 use azure_data_cosmos::CosmosClient;

@@ -1,4 +1,4 @@
-//! Time to live: items that go by themselves, also while their partition splits.
+//! Time to live, also while the partition splits.
 
 use azure_data_cosmos::clients::ContainerClient;
 use azure_data_cosmos::feed::FeedScope;
@@ -7,13 +7,13 @@ use azure_data_cosmos::models::TimeToLive;
 use crate::readings::ask;
 use crate::support::*;
 
-both!(items_go_when_their_time_is_over, what_is_no_time_to_live_is_400, the_default_is_kept_and_changed);
+both!(items_expire, an_invalid_time_to_live_is_400, the_default_is_stored_and_can_be_changed);
 
 async fn ids(container: &ContainerClient) -> Vec<Value> {
     ask(container, "SELECT VALUE c.id FROM c ORDER BY c.id", FeedScope::full_container()).await.unwrap()
 }
 
-async fn items_go_when_their_time_is_over(world: World) {
+async fn items_expire(world: World) {
     let container = world.define(json!({"defaultTtl": 3})).await.unwrap();
     for n in 10..20 {
         let (id, key) = (n.to_string(), format!("key {n}"));
@@ -30,14 +30,14 @@ async fn items_go_when_their_time_is_over(world: World) {
     assert_eq!(read(&container, "key 11", "11").await.unwrap()["id"], "11");
 }
 
-async fn what_is_no_time_to_live_is_400(world: World) {
+async fn an_invalid_time_to_live_is_400(world: World) {
     let container = world.define(json!({"defaultTtl": 5})).await.unwrap();
     for ttl in [json!(0), json!(-10), json!(null), json!("1")] {
         refused(create(&container, "a", json!({"id": "x", "pk": "a", "ttl": ttl})).await, 400);
     }
 }
 
-async fn the_default_is_kept_and_changed(world: World) {
+async fn the_default_is_stored_and_can_be_changed(world: World) {
     let container = world.define(json!({"defaultTtl": -1})).await.unwrap();
     let properties = container.read(None).await.unwrap().into_model().unwrap();
     assert_eq!(properties.default_ttl, TimeToLive::NoDefault);

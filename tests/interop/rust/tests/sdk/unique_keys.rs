@@ -1,11 +1,11 @@
-//! Unique keys: values that one item may have in its logical partition.
+//! Unique keys: values that may occur once in a logical partition.
 
 use azure_data_cosmos::clients::ContainerClient;
 use azure_data_cosmos::models::{ContainerProperties, UniqueKey, UniqueKeyPolicy};
 
 use crate::support::*;
 
-both!(s12_a_taken_value_is_409_within_its_key, the_policy_is_kept_and_cannot_change);
+both!(s12_a_duplicate_value_is_409_within_its_key, the_policy_is_stored_and_cannot_change);
 
 fn policy() -> UniqueKeyPolicy {
     let name = UniqueKey::default().with_path("/name/first").with_path("/name/last");
@@ -23,7 +23,7 @@ fn person(id: &str, pk: &str, mail: &str) -> Value {
     json!({"id": id, "pk": pk, "mail": mail, "name": {"first": id}})
 }
 
-async fn s12_a_taken_value_is_409_within_its_key(world: World) {
+async fn s12_a_duplicate_value_is_409_within_its_key(world: World) {
     let people = people(&world).await;
     create(&people, "a", person("1", "a", "one")).await.unwrap();
     refused(create(&people, "a", person("2", "a", "one")).await, 409);
@@ -35,7 +35,7 @@ async fn s12_a_taken_value_is_409_within_its_key(world: World) {
     replace(&people, "a", person("2", "a", "one")).await.unwrap();
 }
 
-async fn the_policy_is_kept_and_cannot_change(world: World) {
+async fn the_policy_is_stored_and_cannot_change(world: World) {
     let people = people(&world).await;
     let mut properties = people.read(None).await.unwrap().into_model().unwrap();
     assert_eq!(properties.unique_key_policy, Some(policy()));

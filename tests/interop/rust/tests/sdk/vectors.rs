@@ -1,4 +1,4 @@
-//! Vector search: policies, the nearest first over several partitions, within one key and behind a split.
+//! Vector search: policies, ordering by distance over several partitions, within one key and after a split.
 
 use azure_data_cosmos::clients::ContainerClient;
 use azure_data_cosmos::feed::FeedScope;
@@ -13,14 +13,14 @@ use crate::readings::{ask, ask_with, load, pages_of};
 use crate::support::*;
 
 both!(
-    policies_are_kept,
-    the_nearest_come_first_over_all_partitions,
+    policies_are_stored,
+    rows_are_ordered_by_distance_over_all_partitions,
     one_partition_key,
     a_filter_an_offset_and_a_limit,
-    what_is_no_vector_has_no_distance,
-    a_direction_is_400,
-    without_a_count_the_sdk_refuses_by_itself,
-    a_split_changes_no_answer,
+    an_invalid_vector_has_no_distance,
+    a_sort_direction_is_400,
+    without_a_limit_the_sdk_returns_an_error,
+    splits_and_merges_do_not_change_the_results,
 );
 
 const ITEMS: i64 = 90;
@@ -46,14 +46,14 @@ fn cosine(a: [i64; 3], b: [i64; 3]) -> f64 {
     dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
 }
 
-type Measure = fn([i64; 3], [i64; 3]) -> f64;
+type Metric = fn([i64; 3], [i64; 3]) -> f64;
 
-/// Each path, how it is measured, and whether more is nearer.
-const MEASURES: [(&str, Measure, bool); 3] =
+/// Each path, its metric, and whether a larger value is nearer.
+const METRICS: [(&str, Metric, bool); 3] =
     [("c.near", euclidean, false), ("c.alike", cosine, true), ("c.o.dot", dot, true)];
 
-fn wanted(measure: Measure, more_is_nearer: bool, keeps: impl Fn(i64) -> bool) -> Vec<f64> {
-    let mut distances: Vec<f64> = (0..ITEMS).filter(|n| keeps(*n)).map(|n| measure(vector(n), TO)).collect();
+fn expected(metric: Metric, more_is_nearer: bool, predicate: impl Fn(i64) -> bool) -> Vec<f64> {
+    let mut distances: Vec<f64> = (0..ITEMS).filter(|n| predicate(*n)).map(|n| metric(vector(n), TO)).collect();
     distances.sort_by(f64::total_cmp);
     if more_is_nearer {
         distances.reverse();
@@ -62,15 +62,15 @@ fn wanted(measure: Measure, more_is_nearer: bool, keeps: impl Fn(i64) -> bool) -
 }
 
 #[track_caller]
-fn close(got: &[Value], wanted: &[f64]) {
-    assert_eq!(got.len(), wanted.len(), "{got:?} instead of {wanted:?}");
-    for (got, wanted) in got.iter().zip(wanted) {
-        assert!((got.as_f64().expect("a number") - wanted).abs() < 1e-6, "{got} instead of {wanted}");
+fn close(got: &[Value], expected: &[f64]) {
+    assert_eq!(got.len(), expected.len(), "{got:?} instead of {expected:?}");
+    for (got, expected) in got.iter().zip(expected) {
+        assert!((got.as_f64().expect("a number") - expected).abs() < 1e-6, "{got} instead of {expected}");
     }
 }
 
 fn definition() -> ContainerProperties {
-    let embedding = |path: &str, kind, measure| VectorEmbedding::new(path, kind, 3, measure);
+    let embedding = |path: &str, kind, metric| VectorEmbedding::new(path, kind, 3, metric);
     let embeddings = VectorEmbeddingPolicy::default()
         .with_embedding(embedding("/near", VectorDataType::Float32, VectorDistanceFunction::Euclidean))
         .with_embedding(embedding("/alike", VectorDataType::Float32, VectorDistanceFunction::Cosine))
@@ -88,7 +88,7 @@ fn definition() -> ContainerProperties {
         .with_indexing_policy(indexing)
 }
 
-/// Five partitions with ninety items that have vectors, and two that have none.
+/// Five partitions with ninety items that have vectors, and two items without one.
 async fn filled(world: &World) -> ContainerClient {
     let properties = definition();
     let name = properties.id.to_string();
@@ -112,37 +112,37 @@ fn distances(path: &str, head: &str, tail: &str) -> Query {
 }
 
 async fn check_nearest(container: &ContainerClient) {
-    for (path, measure, more) in MEASURES {
+    for (path, metric, more) in METRICS {
         let got = ask(container, distances(path, "TOP 10", ""), FeedScope::full_container()).await.unwrap();
-        close(&got, &wanted(measure, more, |_| true)[..10]);
+        close(&got, &expected(metric, more, |_| true)[..10]);
     }
 }
 
-async fn policies_are_kept(world: World) {
+async fn policies_are_stored(world: World) {
     let container = filled(&world).await;
     let read = container.read(None).await.unwrap().into_model().unwrap();
-    let asked = definition();
-    assert_eq!(read.vector_embedding_policy, asked.vector_embedding_policy);
+    let defined = definition();
+    assert_eq!(read.vector_embedding_policy, defined.vector_embedding_policy);
     let kinds = |properties: &ContainerProperties| {
         let policy = properties.indexing_policy.as_ref().expect("a policy");
         policy.vector_indexes.iter().map(|index| (index.path.clone(), index.index_type.clone())).collect::<Vec<_>>()
     };
-    assert!(kinds(&read) == kinds(&asked));
+    assert!(kinds(&read) == kinds(&defined));
 }
 
-async fn the_nearest_come_first_over_all_partitions(world: World) {
+async fn rows_are_ordered_by_distance_over_all_partitions(world: World) {
     let container = filled(&world).await;
     assert_eq!(container.read_feed_ranges(None).await.unwrap().len(), 5);
     check_nearest(&container).await;
     let paged = ask_with(&container, distances("c.near", "TOP 25", ""), FeedScope::full_container(), pages_of(4)).await;
-    close(&paged.unwrap(), &wanted(euclidean, false, |_| true)[..25]);
+    close(&paged.unwrap(), &expected(euclidean, false, |_| true)[..25]);
 }
 
 async fn one_partition_key(world: World) {
     let container = filled(&world).await;
-    for (path, measure, more) in MEASURES {
+    for (path, metric, more) in METRICS {
         let got = ask(&container, distances(path, "TOP 50", ""), FeedScope::partition("3")).await.unwrap();
-        close(&got, &wanted(measure, more, |n| n % 9 == 3));
+        close(&got, &expected(metric, more, |n| n % 9 == 3));
     }
 }
 
@@ -150,35 +150,35 @@ async fn a_filter_an_offset_and_a_limit(world: World) {
     let container = filled(&world).await;
     let filtered = distances("c.alike", "TOP 10", "WHERE c.n >= 60");
     let got = ask(&container, filtered, FeedScope::full_container()).await.unwrap();
-    close(&got, &wanted(cosine, true, |n| n >= 60)[..10]);
+    close(&got, &expected(cosine, true, |n| n >= 60)[..10]);
     let distance = "VectorDistance(c.near, @v)";
     let text = format!("SELECT VALUE {distance} FROM c ORDER BY {distance} OFFSET 3 LIMIT 7");
     let got = ask(&container, query(&text), FeedScope::full_container()).await.unwrap();
-    close(&got, &wanted(euclidean, false, |_| true)[3..10]);
+    close(&got, &expected(euclidean, false, |_| true)[3..10]);
 }
 
-async fn what_is_no_vector_has_no_distance(world: World) {
+async fn an_invalid_vector_has_no_distance(world: World) {
     let container = filled(&world).await;
     let text = "SELECT VALUE c.id FROM c WHERE NOT IS_DEFINED(VectorDistance(c.near, @v)) ORDER BY c.id";
     let got = ask(&container, query(text), FeedScope::full_container()).await.unwrap();
     assert_eq!(got, ["none", "short"]);
 }
 
-async fn a_direction_is_400(world: World) {
+async fn a_sort_direction_is_400(world: World) {
     let container = filled(&world).await;
     let text = "SELECT TOP 1 c.id FROM c ORDER BY VectorDistance(c.near, @v) DESC";
     refused(ask(&container, query(text), FeedScope::partition("3")).await, 400);
     refused(ask(&container, query(text), FeedScope::full_container()).await, 400);
 }
 
-/// It holds what it merges, so it must know how much that can be.
-async fn without_a_count_the_sdk_refuses_by_itself(world: World) {
+/// It merges in memory, so it needs a limit.
+async fn without_a_limit_the_sdk_returns_an_error(world: World) {
     let container = filled(&world).await;
-    let refusal = ask(&container, distances("c.near", "", ""), FeedScope::full_container()).await.unwrap_err();
-    assert!(status(&refusal).1 >= 20_000, "a sub-status of the client: {refusal}");
+    let error = ask(&container, distances("c.near", "", ""), FeedScope::full_container()).await.unwrap_err();
+    assert!(status(&error).1 >= 20_000, "a sub-status of the client: {error}");
 }
 
-async fn a_split_changes_no_answer(world: World) {
+async fn splits_and_merges_do_not_change_the_results(world: World) {
     let container = filled(&world).await;
     check_nearest(&container).await;
     world.split(&container).await;

@@ -68,19 +68,19 @@ abstract class AccessSuite extends InWorld {
         Management.split(world.database.getId(), container.getId());
     }
 
-    /** What this client may do with the container. */
+    /** Runs the body with the container through this client. */
     private void as(CosmosClientBuilder builder, CosmosContainer container, Consumer<CosmosContainer> body) {
         try (CosmosClient client = built(builder)) {
             body.accept(client.getDatabase(world.database.getId()).getContainer(container.getId()));
         }
     }
 
-    /** Who may not even see the account hears so when the client is made, in an exception within another. */
+    /** A client without access to the account fails when it is built, with the error wrapped in another exception. */
     private static CosmosClient built(CosmosClientBuilder builder) {
         try {
             return builder.buildClient();
         } catch (RuntimeException failure) {
-            throw failure.getCause() instanceof CosmosException refusal ? refusal : failure;
+            throw failure.getCause() instanceof CosmosException error ? error : failure;
         }
     }
 
@@ -106,18 +106,18 @@ abstract class AccessSuite extends InWorld {
         return claims.put("aud", "https://cosmos.azure.com");
     }
 
-    /** As azure-identity would be one. */
-    private CosmosClientBuilder bearing(ObjectNode claims, Duration lives) {
+    /** A builder with a credential such as those of azure-identity. */
+    private CosmosClientBuilder withClaims(ObjectNode claims, Duration lifetime) {
         TokenCredential credential = request -> Mono.fromCallable(() -> {
-            claims.put("exp", Instant.now().plus(lives).getEpochSecond());
-            // Were it told the truth, the SDK would not send a token that has expired.
+            claims.put("exp", Instant.now().plus(lifetime).getEpochSecond());
+            // With the real expiry time the SDK would not send an expired token.
             return new AccessToken(signed(claims), OffsetDateTime.now().plusHours(1));
         });
-        return World.stranger(scheme).credential(credential);
+        return World.anonymous(scheme).credential(credential);
     }
 
-    private CosmosClientBuilder bearing(ObjectNode claims) {
-        return bearing(claims, Duration.ofHours(1));
+    private CosmosClientBuilder withClaims(ObjectNode claims) {
+        return withClaims(claims, Duration.ofHours(1));
     }
 
     /** A JSON Web Token, RS256. */
@@ -143,58 +143,58 @@ abstract class AccessSuite extends InWorld {
     }
 
     @Test
-    void aReaderReadsAndDoesNotWrite() {
+    void aReaderMayReadAndNotWrite() {
         CosmosContainer shop = shop();
-        as(bearing(claims("reader")), shop, mine -> {
+        as(withClaims(claims("reader")), shop, target -> {
             for (int round = 0; round < 2; round++) {
-                assertEquals(0, read(mine, "0", "a"));
-                assertEquals(ALL, numbers(mine));
-                forbidden(5302, () -> mine.createItem(item("new", "a", 9)));
-                forbidden(5302, () -> mine.deleteItem("0", new PartitionKey("a"), null));
+                assertEquals(0, read(target, "0", "a"));
+                assertEquals(ALL, numbers(target));
+                forbidden(5302, () -> target.createItem(item("new", "a", 9)));
+                forbidden(5302, () -> target.deleteItem("0", new PartitionKey("a"), null));
                 split(shop);
             }
         });
     }
 
     @Test
-    void aContributorWritesAndDoesNotManage() {
+    void aContributorMayWriteAndNotManage() {
         CosmosContainer shop = shop();
-        as(bearing(claims("contributor")), shop, mine -> {
-            mine.upsertItem(item("new", "a", 9));
+        as(withClaims(claims("contributor")), shop, target -> {
+            target.upsertItem(item("new", "a", 9));
             CosmosPatchOperations change = CosmosPatchOperations.create().increment("/n", 1);
-            mine.patchItem("new", new PartitionKey("a"), change, ObjectNode.class);
-            assertEquals(10, read(mine, "new", "a"));
-            mine.deleteItem("new", new PartitionKey("a"), null);
-            forbidden(5300, mine::delete);
+            target.patchItem("new", new PartitionKey("a"), change, ObjectNode.class);
+            assertEquals(10, read(target, "new", "a"));
+            target.deleteItem("new", new PartitionKey("a"), null);
+            forbidden(5300, target::delete);
         });
         assertEquals(ALL, numbers(shop));
     }
 
     @Test
-    void aRoleOfOnesOwnAllowsWhatItSays() {
+    void aCustomRoleAllowsOnlyItsActions() {
         CosmosContainer shop = shop();
-        as(bearing(claims("collector")), shop, mine -> {
-            mine.createItem(item("new", "a", 9));
-            forbidden(5302, () -> read(mine, "new", "a"));
+        as(withClaims(claims("collector")), shop, target -> {
+            target.createItem(item("new", "a", 9));
+            forbidden(5302, () -> read(target, "new", "a"));
         });
         assertEquals(9, read(shop, "new", "a"));
     }
 
     @Test
-    void aGroupCountsAndAStrangerDoesNot() {
+    void aRoleOfAGroupAppliesAndAPrincipalWithoutRoleIs403() {
         CosmosContainer shop = shop();
-        ObjectNode member = claims("somebody");
+        ObjectNode member = claims("unassigned");
         member.putArray("groups").add("reader");
-        as(bearing(member), shop, mine -> assertEquals(0, read(mine, "0", "a")));
-        forbidden(5301, () -> as(bearing(claims("somebody")), shop, mine -> read(mine, "0", "a")));
+        as(withClaims(member), shop, target -> assertEquals(0, read(target, "0", "a")));
+        forbidden(5301, () -> as(withClaims(claims("unassigned")), shop, target -> read(target, "0", "a")));
     }
 
     @Test
-    void aTokenThatIsNotGoodIs401() {
+    void anInvalidTokenIs401() {
         CosmosContainer shop = shop();
-        ObjectNode elsewhere = claims("reader").put("aud", "https://vault.azure.net");
-        refused(401, () -> as(bearing(elsewhere), shop, mine -> read(mine, "0", "a")));
-        refused(401, () -> as(bearing(claims("reader"), Duration.ofHours(-1)), shop, mine -> read(mine, "0", "a")));
+        ObjectNode wrongAudience = claims("reader").put("aud", "https://vault.azure.net");
+        refused(401, () -> as(withClaims(wrongAudience), shop, target -> read(target, "0", "a")));
+        refused(401, () -> as(withClaims(claims("reader"), Duration.ofHours(-1)), shop, target -> read(target, "0", "a")));
     }
 
     // ---- permissions ------------------------------------------------------------------------------------
@@ -204,61 +204,61 @@ abstract class AccessSuite extends InWorld {
             String name = unique("u");
             world.database.createUser(new CosmosUserProperties().setId(name));
             CosmosAsyncUser user = client.getDatabase(world.database.getId()).getUser(name);
-            CosmosPermissionProperties wanted =
+            CosmosPermissionProperties properties =
                 new CosmosPermissionProperties().setId(unique("p")).setContainerName(container.getId());
-            more.accept(wanted);
-            CosmosPermissionProperties made =
-                user.createPermission(wanted, new CosmosPermissionRequestOptions()).block().getProperties();
-            assertTrue(user.readAllPermissions().toStream().anyMatch(one -> one.getId().equals(made.getId())));
-            return made;
+            more.accept(properties);
+            CosmosPermissionProperties created =
+                user.createPermission(properties, new CosmosPermissionRequestOptions()).block().getProperties();
+            assertTrue(user.readAllPermissions().toStream().anyMatch(one -> one.getId().equals(created.getId())));
+            return created;
         }
     }
 
     @Test
-    void s131AContainerToReadAndToWrite() {
+    void s131ReadAndAllPermissionsForAContainer() {
         CosmosContainer shop = shop();
-        CosmosPermissionProperties reads = permit(shop, wanted -> wanted.setPermissionMode(PermissionMode.READ));
-        as(World.stranger(scheme).resourceToken(reads.getToken()), shop, mine -> {
+        CosmosPermissionProperties reads = permit(shop, properties -> properties.setPermissionMode(PermissionMode.READ));
+        as(World.anonymous(scheme).resourceToken(reads.getToken()), shop, target -> {
             for (int round = 0; round < 2; round++) {
-                assertEquals(1, read(mine, "1", "b"));
-                assertEquals(ALL, numbers(mine));
-                refused(403, () -> mine.createItem(item("new", "a", 9)));
+                assertEquals(1, read(target, "1", "b"));
+                assertEquals(ALL, numbers(target));
+                refused(403, () -> target.createItem(item("new", "a", 9)));
                 split(shop);
             }
-            refused(403, mine::delete);
+            refused(403, target::delete);
         });
-        CosmosPermissionProperties writes = permit(shop, wanted -> wanted.setPermissionMode(PermissionMode.ALL));
-        as(World.stranger(scheme).resourceToken(writes.getToken()), shop, mine -> {
-            mine.createItem(item("new", "a", 9));
-            mine.deleteItem("new", new PartitionKey("a"), null);
-            assertEquals(204, mine.delete().getStatusCode());
+        CosmosPermissionProperties writes = permit(shop, properties -> properties.setPermissionMode(PermissionMode.ALL));
+        as(World.anonymous(scheme).resourceToken(writes.getToken()), shop, target -> {
+            target.createItem(item("new", "a", 9));
+            target.deleteItem("new", new PartitionKey("a"), null);
+            assertEquals(204, target.delete().getStatusCode());
         });
         refused(404, shop::read);
     }
 
     @Test
-    void s131OnePartitionKeyAndOneItem() {
+    void s131PermissionsForOnePartitionKeyAndOneItem() {
         CosmosContainer shop = shop();
-        CosmosPermissionProperties key = permit(shop, wanted ->
-            wanted.setPermissionMode(PermissionMode.ALL).setResourcePartitionKey(new PartitionKey("a")));
-        as(World.stranger(scheme).resourceToken(key.getToken()), shop, mine -> {
-            assertEquals(2, read(mine, "2", "a"));
-            mine.upsertItem(item("2", "a", 22));
-            refused(403, () -> read(mine, "1", "b"));
+        CosmosPermissionProperties key = permit(shop, properties ->
+            properties.setPermissionMode(PermissionMode.ALL).setResourcePartitionKey(new PartitionKey("a")));
+        as(World.anonymous(scheme).resourceToken(key.getToken()), shop, target -> {
+            assertEquals(2, read(target, "2", "a"));
+            target.upsertItem(item("2", "a", 22));
+            refused(403, () -> read(target, "1", "b"));
         });
         assertEquals(22, read(shop, "2", "a"));
-        CosmosPermissionProperties item = permit(shop, wanted ->
-            wanted.setPermissionMode(PermissionMode.READ).setResourcePath(ContainerChildResourceType.ITEM, "1"));
-        as(World.stranger(scheme).resourceToken(item.getToken()), shop, mine -> {
-            assertEquals(1, read(mine, "1", "b"));
-            refused(403, () -> read(mine, "3", "b"));
+        CosmosPermissionProperties item = permit(shop, properties ->
+            properties.setPermissionMode(PermissionMode.READ).setResourcePath(ContainerChildResourceType.ITEM, "1"));
+        as(World.anonymous(scheme).resourceToken(item.getToken()), shop, target -> {
+            assertEquals(1, read(target, "1", "b"));
+            refused(403, () -> read(target, "3", "b"));
         });
     }
 
     // ---- sessions ---------------------------------------------------------------------------------------
 
     @Test
-    void s130WhoIsHandedATokenReadsTheWriteAlsoBehindASplit() {
+    void s130ASessionTokenMakesAWriteVisibleAlsoAfterASplit() {
         CosmosContainer shop = shop();
         as(World.builder(scheme), shop, other -> {
             for (int n = 0; n < 12; n++) {
@@ -275,12 +275,12 @@ abstract class AccessSuite extends InWorld {
     }
 
     @Test
-    void s130LessThanTheAccountPromisesMayBeAskedForMoreMayNot() {
+    void s130AWeakerLevelIsAcceptedAndAStrongerOneIs400() {
         CosmosContainer shop = shop();
         for (ConsistencyLevel level : List.of(ConsistencyLevel.SESSION, ConsistencyLevel.EVENTUAL)) {
-            as(World.builder(scheme).consistencyLevel(level), shop, mine -> assertEquals(ALL, numbers(mine)));
+            as(World.builder(scheme).consistencyLevel(level), shop, target -> assertEquals(ALL, numbers(target)));
         }
-        refused(400, () -> as(World.builder(scheme).consistencyLevel(ConsistencyLevel.STRONG), shop, mine -> read(mine, "0", "a")));
+        refused(400, () -> as(World.builder(scheme).consistencyLevel(ConsistencyLevel.STRONG), shop, target -> read(target, "0", "a")));
     }
 
     @Test
@@ -288,9 +288,9 @@ abstract class AccessSuite extends InWorld {
         CosmosContainer shop = shop();
         double one = charge(shop, ReadConsistencyStrategy.EVENTUAL);
         assertEquals(one, charge(shop, ReadConsistencyStrategy.SESSION));
-        assertEquals(2 * one, charge(shop, ReadConsistencyStrategy.LATEST_COMMITTED), "two replicas are asked");
-        CosmosException refusal = refused(400, () -> charge(shop, ReadConsistencyStrategy.GLOBAL_STRONG));
-        assertTrue(refusal.getMessage().contains("GlobalStrong"), refusal.getMessage());
+        assertEquals(2 * one, charge(shop, ReadConsistencyStrategy.LATEST_COMMITTED), "two replicas are read");
+        CosmosException error = refused(400, () -> charge(shop, ReadConsistencyStrategy.GLOBAL_STRONG));
+        assertTrue(error.getMessage().contains("GlobalStrong"), error.getMessage());
     }
 
     private static double charge(CosmosContainer container, ReadConsistencyStrategy strategy) {

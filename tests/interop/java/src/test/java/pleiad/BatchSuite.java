@@ -41,7 +41,7 @@ abstract class BatchSuite extends InWorld {
     }
 
     @Test
-    void s114ABatchIsAllOrNothing() {
+    void s114ABatchIsAtomic() {
         CosmosContainer container = make(400);
         PartitionKey key = new PartitionKey("a");
         container.createItem(item("old", "a", 1));
@@ -58,7 +58,7 @@ abstract class BatchSuite extends InWorld {
 
         CosmosBatch failing = CosmosBatch.createCosmosBatch(key);
         failing.deleteItemOperation("old");
-        failing.readItemOperation("nobody");
+        failing.readItemOperation("missing");
         CosmosBatchResponse failed = container.executeCosmosBatch(failing);
         assertFalse(failed.isSuccessStatusCode());
         assertEquals(List.of(424, 404), codes(failed));
@@ -96,24 +96,24 @@ abstract class BatchSuite extends InWorld {
         ObjectNode patched = container.patchItem("x", key, change, ObjectNode.class).getItem();
         assertEquals(3, patched.get("n").asInt());
         assertEquals("red", patched.get("paint").asText());
-        CosmosPatchItemRequestOptions unless = new CosmosPatchItemRequestOptions();
-        unless.setFilterPredicate("from c where c.n = 1");
+        CosmosPatchItemRequestOptions condition = new CosmosPatchItemRequestOptions();
+        condition.setFilterPredicate("from c where c.n = 1");
         CosmosPatchOperations reset = CosmosPatchOperations.create().set("/n", 0);
-        CosmosException refusal =
-            assertThrows(CosmosException.class, () -> container.patchItem("x", key, reset, unless, ObjectNode.class));
-        assertEquals(412, refusal.getStatusCode());
+        CosmosException error =
+            assertThrows(CosmosException.class, () -> container.patchItem("x", key, reset, condition, ObjectNode.class));
+        assertEquals(412, error.getStatusCode());
     }
 
     @Test
-    void readManyGivesWhatIsThere() {
+    void readManyOmitsMissingItems() {
         CosmosContainer container = make(30000);
-        List<CosmosItemIdentity> wanted = new ArrayList<>();
+        List<CosmosItemIdentity> identities = new ArrayList<>();
         for (int n = 0; n < 40; n++) {
             String key = "key " + n % 10;
             container.createItem(item("" + n, key, n));
-            wanted.add(new CosmosItemIdentity(new PartitionKey(key), "" + n));
+            identities.add(new CosmosItemIdentity(new PartitionKey(key), "" + n));
         }
-        wanted.add(new CosmosItemIdentity(new PartitionKey("nobody"), "0"));
-        assertEquals(40, container.readMany(wanted, ObjectNode.class).getResults().size());
+        identities.add(new CosmosItemIdentity(new PartitionKey("missing"), "0"));
+        assertEquals(40, container.readMany(identities, ObjectNode.class).getResults().size());
     }
 }

@@ -34,9 +34,9 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
-/** The change feed by pulling and by the change feed processor; run once per scheme by its subclasses. */
+/** The change feed by the pull model and by the change feed processor; run once per scheme by its subclasses. */
 abstract class ChangeFeedSuite extends InWorld {
-    private static final List<Integer> LEFT = List.of(0, 1, 2, 5, 6, 7, 8, 9, 33);
+    private static final List<Integer> REMAINING = List.of(0, 1, 2, 5, 6, 7, 8, 9, 33);
 
     ChangeFeedSuite(World.Scheme scheme) {
         super(scheme);
@@ -57,26 +57,26 @@ abstract class ChangeFeedSuite extends InWorld {
         return JSON.createObjectNode().put("id", key).put("pk", key).put("n", n);
     }
 
-    /** What is new, and where to go on. */
-    private record Changes(List<Integer> numbers, String here) {}
+    /** The numbers of the changed items, and the continuation. */
+    private record Changes(List<Integer> numbers, String continuation) {}
 
     private static Changes read(CosmosContainer container, CosmosChangeFeedRequestOptions options) {
         List<Integer> numbers = new ArrayList<>();
-        String here = null;
+        String continuation = null;
         for (FeedResponse<JsonNode> page : container.queryChangeFeed(options, JsonNode.class).iterableByPage()) {
             page.getResults().forEach(item -> numbers.add(item.get("n").asInt()));
-            here = page.getContinuationToken();
+            continuation = page.getContinuationToken();
         }
         numbers.sort(null);
-        return new Changes(numbers, here);
+        return new Changes(numbers, continuation);
     }
 
     private static CosmosChangeFeedRequestOptions beginning(FeedRange range) {
         return CosmosChangeFeedRequestOptions.createForProcessingFromBeginning(range);
     }
 
-    private static CosmosChangeFeedRequestOptions continuing(String here) {
-        return CosmosChangeFeedRequestOptions.createForProcessingFromContinuation(here);
+    private static CosmosChangeFeedRequestOptions continuing(String continuation) {
+        return CosmosChangeFeedRequestOptions.createForProcessingFromContinuation(continuation);
     }
 
     @Test
@@ -84,9 +84,9 @@ abstract class ChangeFeedSuite extends InWorld {
         for (int throughput : new int[] {400, 30000}) {
             CosmosContainer container = changed(throughput);
             Changes first = read(container, beginning(FeedRange.forFullRange()).setMaxItemCount(2));
-            assertEquals(LEFT, first.numbers);
+            assertEquals(REMAINING, first.numbers);
             container.upsertItem(item("key 7", 77));
-            assertEquals(List.of(77), read(container, continuing(first.here)).numbers);
+            assertEquals(List.of(77), read(container, continuing(first.continuation)).numbers);
         }
     }
 
@@ -97,7 +97,7 @@ abstract class ChangeFeedSuite extends InWorld {
         Changes now = read(container, CosmosChangeFeedRequestOptions.createForProcessingFromNow(all));
         assertEquals(List.of(), now.numbers);
         container.createItem(item("later", 100));
-        assertEquals(List.of(100), read(container, continuing(now.here)).numbers);
+        assertEquals(List.of(100), read(container, continuing(now.continuation)).numbers);
 
         Instant ago = Instant.now().minus(Duration.ofHours(1));
         Changes since = read(container, CosmosChangeFeedRequestOptions.createForProcessingFromPointInTime(ago, all));
@@ -115,10 +115,10 @@ abstract class ChangeFeedSuite extends InWorld {
         assertEquals(5, ranges.size());
         ranges.forEach(range -> all.addAll(read(container, beginning(range)).numbers));
         all.sort(null);
-        assertEquals(LEFT, all);
+        assertEquals(REMAINING, all);
     }
 
-    private CosmosContainer keepingVersions() {
+    private CosmosContainer makeWithAllVersions() {
         CosmosContainerProperties properties = new CosmosContainerProperties(unique("c"), World.key("/pk"));
         properties.setChangeFeedPolicy(ChangeFeedPolicy.createAllVersionsAndDeletesPolicy(Duration.ofMinutes(10)));
         return world.define(properties, 12000);
@@ -127,21 +127,21 @@ abstract class ChangeFeedSuite extends InWorld {
     /** All versions, with a split after the first page. */
     @Test
     void allVersionsAndDeletes() {
-        CosmosContainer container = keepingVersions();
+        CosmosContainer container = makeWithAllVersions();
         FeedRange all = FeedRange.forFullRange();
-        String here = null;
+        String continuation = null;
         CosmosChangeFeedRequestOptions now = CosmosChangeFeedRequestOptions.createForProcessingFromNow(all);
         for (FeedResponse<JsonNode> page
             : container.queryChangeFeed(now.allVersionsAndDeletes(), JsonNode.class).iterableByPage()) {
             assertEquals(0, page.getResults().size());
-            here = page.getContinuationToken();
+            continuation = page.getContinuationToken();
         }
         for (int n = 0; n < 10; n++) {
             container.createItem(item("key " + n, n));
             container.upsertItem(item("key " + n, n + 100));
         }
         List<String> operations = new ArrayList<>();
-        CosmosChangeFeedRequestOptions later = continuing(here).allVersionsAndDeletes().setMaxItemCount(3);
+        CosmosChangeFeedRequestOptions later = continuing(continuation).allVersionsAndDeletes().setMaxItemCount(3);
         boolean split = false;
         for (FeedResponse<JsonNode> page : container.queryChangeFeed(later, JsonNode.class).iterableByPage()) {
             page.getResults().forEach(change -> operations.add(change.get("metadata").get("operationType").asText()));
@@ -150,10 +150,10 @@ abstract class ChangeFeedSuite extends InWorld {
                 Management.split(world.database.getId(), container.getId());
                 container.deleteItem("key 3", new PartitionKey("key 3"), null);
             }
-            here = page.getContinuationToken();
+            continuation = page.getContinuationToken();
         }
         for (JsonNode change
-            : container.queryChangeFeed(continuing(here).allVersionsAndDeletes(), JsonNode.class)) {
+            : container.queryChangeFeed(continuing(continuation).allVersionsAndDeletes(), JsonNode.class)) {
             operations.add(change.get("metadata").get("operationType").asText());
         }
         assertEquals(10, Collections.frequency(operations, "create"), operations.toString());
@@ -161,25 +161,25 @@ abstract class ChangeFeedSuite extends InWorld {
         assertEquals(1, Collections.frequency(operations, "delete"), operations.toString());
     }
 
-    /** Each change once, with its images, in the order of its key, before and behind a split. */
+    /** Each change once, with its images, in the order of its key, before and after a split. */
     @Test
-    void aProcessorOfAllVersions() {
-        CosmosContainer source = keepingVersions();
+    void aProcessorOfAllVersionsContinuesAfterASplit() {
+        CosmosContainer source = makeWithAllVersions();
         CosmosContainer leases = world.make("/id");
         try (CosmosAsyncClient client = World.builder(scheme).buildAsyncClient()) {
             CosmosAsyncDatabase database = client.getDatabase(world.database.getId());
             Queue<ChangeFeedProcessorItem> seen = new ConcurrentLinkedQueue<>();
-            Queue<ChangeFeedProcessorItem> warm = new ConcurrentLinkedQueue<>();
+            Queue<ChangeFeedProcessorItem> warmUp = new ConcurrentLinkedQueue<>();
             ChangeFeedProcessor processor = builder(database, source, leases)
                 .handleAllVersionsAndDeletesChanges((List<ChangeFeedProcessorItem> changes) ->
-                    changes.forEach(change -> (number(change) < 0 ? warm : seen).add(change)))
+                    changes.forEach(change -> (number(change) < 0 ? warmUp : seen).add(change)))
                 .options(options().setStartFromBeginning(false))
                 .buildChangeFeedProcessor();
             processor.start().block();
-            // It begins with what comes after its first look, and nothing tells when that was.
+            // The processor starts with changes after its first poll, and there is no way to know when that was.
             waitFor(() -> {
-                IntStream.range(1, 20).forEach(n -> source.upsertItem(item("warm " + n, -n)));
-                return warm.stream().map(ChangeFeedSuite::number).distinct().count() == 19;
+                IntStream.range(1, 20).forEach(n -> source.upsertItem(item("warm-up " + n, -n)));
+                return warmUp.stream().map(ChangeFeedSuite::number).distinct().count() == 19;
             });
             change(source);
             waitFor(() -> seen.size() >= 30);
@@ -206,14 +206,14 @@ abstract class ChangeFeedSuite extends InWorld {
         }
     }
 
-    /** The item's number, or what it was. */
+    /** The item's number, or for a delete its number before. */
     private static int number(ChangeFeedProcessorItem change) {
         boolean isDelete = change.getChangeFeedMetaData().getOperationType() == ChangeFeedOperationType.DELETE;
         return (isDelete ? change.getPrevious() : change.getCurrent()).get("n").asInt();
     }
 
     @Test
-    void aProcessorSeesEveryChangeAndItsSuccessorOnlyWhatIsNew() {
+    void aProcessorGetsEveryChangeAndItsSuccessorOnlyNewOnes() {
         CosmosContainer source = changed(12000);
         CosmosContainer leases = world.make("/id");
         try (CosmosAsyncClient client = World.builder(scheme).buildAsyncClient()) {
@@ -221,14 +221,14 @@ abstract class ChangeFeedSuite extends InWorld {
             Queue<Integer> first = new ConcurrentLinkedQueue<>();
             ChangeFeedProcessor processor = processor(database, source, leases, first);
             processor.start().block();
-            waitFor(() -> first.size() >= LEFT.size());
+            waitFor(() -> first.size() >= REMAINING.size());
             source.createItem(item("while it runs", 100));
             waitFor(() -> first.contains(100));
             waitFor(() -> lag(processor) == 0);
             processor.stop().block();
-            assertEquals(LEFT.size() + 1, first.size(), "nothing twice: " + first);
+            assertEquals(REMAINING.size() + 1, first.size(), "nothing twice: " + first);
 
-            source.createItem(item("while it is away", 200));
+            source.createItem(item("while it is stopped", 200));
             Queue<Integer> second = new ConcurrentLinkedQueue<>();
             ChangeFeedProcessor successor = processor(database, source, leases, second);
             successor.start().block();
@@ -238,9 +238,9 @@ abstract class ChangeFeedSuite extends InWorld {
         }
     }
 
-    /** Its lease is divided: what came before the split is not told again, what comes after is told once. */
+    /** Its lease is divided: changes from before the split are not repeated, later changes are returned once. */
     @Test
-    void aProcessorGoesOnBehindASplit() {
+    void aProcessorContinuesAfterASplit() {
         CosmosContainer source = changed(400);
         CosmosContainer leases = world.make("/id");
         try (CosmosAsyncClient client = World.builder(scheme).buildAsyncClient()) {
@@ -248,21 +248,21 @@ abstract class ChangeFeedSuite extends InWorld {
             Queue<Integer> seen = new ConcurrentLinkedQueue<>();
             ChangeFeedProcessor processor = processor(database, source, leases, seen);
             processor.start().block();
-            waitFor(() -> seen.size() >= LEFT.size());
+            waitFor(() -> seen.size() >= REMAINING.size());
             Management.split(world.database.getId(), source.getId());
             for (int n = 100; n < 120; n++) {
-                source.createItem(item("behind the split " + n, n));
+                source.createItem(item("after the split " + n, n));
             }
-            waitFor(() -> seen.size() >= LEFT.size() + 20);
+            waitFor(() -> seen.size() >= REMAINING.size() + 20);
             waitFor(() -> processor.getCurrentState().block().size() == 2);
             processor.stop().block();
-            assertEquals(LEFT.size() + 20, seen.size(), "nothing twice: " + seen);
+            assertEquals(REMAINING.size() + 20, seen.size(), "nothing twice: " + seen);
         }
     }
 
-    /** The handler that tells more of each change, with the newest version only. */
+    /** The handler that gets metadata with each change, and only the latest version. */
     @Test
-    void aProcessorOfLatestVersionsBehindASplit() {
+    void aProcessorOfLatestVersionsContinuesAfterASplit() {
         CosmosContainer source = changed(12000);
         CosmosContainer leases = world.make("/id");
         try (CosmosAsyncClient client = World.builder(scheme).buildAsyncClient()) {
@@ -274,14 +274,14 @@ abstract class ChangeFeedSuite extends InWorld {
                 .options(options())
                 .buildChangeFeedProcessor();
             processor.start().block();
-            waitFor(() -> seen.size() >= LEFT.size());
+            waitFor(() -> seen.size() >= REMAINING.size());
             Management.split(world.database.getId(), source.getId());
             for (int n = 100; n < 120; n++) {
-                source.createItem(item("behind the split " + n, n));
+                source.createItem(item("after the split " + n, n));
             }
-            waitFor(() -> seen.size() >= LEFT.size() + 20);
+            waitFor(() -> seen.size() >= REMAINING.size() + 20);
             processor.stop().block();
-            assertEquals(LEFT.size() + 20, seen.size(), "nothing twice: " + seen);
+            assertEquals(REMAINING.size() + 20, seen.size(), "nothing twice: " + seen);
         }
     }
 

@@ -28,7 +28,7 @@ import java.util.List;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** What a container can be told to do, while its partitions split; run once per scheme by its subclasses. */
+/** Features of a container, while its partitions split; run once per scheme by its subclasses. */
 abstract class FeatureSuite extends InWorld {
     private static final int TWO_PARTITIONS = 12000;
 
@@ -48,26 +48,26 @@ abstract class FeatureSuite extends InWorld {
         Management.split(world.database.getId(), container.getId());
     }
 
-    private static List<JsonNode> ask(CosmosContainer container, String text) {
+    private static List<JsonNode> query(CosmosContainer container, String text) {
         return World.rows(container.queryItems(text, new CosmosQueryRequestOptions(), JsonNode.class));
     }
 
     @Test
-    void itemsGoWhenTheirTimeIsOver() {
+    void itemsExpire() {
         CosmosContainer container = world.define(definition().setDefaultTimeToLiveInSeconds(3), TWO_PARTITIONS);
         for (int n = 0; n < 10; n++) {
-            container.createItem(item("goes", "key " + n));
+            container.createItem(item("expires", "key " + n));
             container.createItem(item("stays", "key " + n).put("ttl", -1));
         }
         split(container);
-        waitFor(() -> ask(container, "SELECT c.id FROM c").size() == 10);
-        assertTrue(ask(container, "SELECT c.id FROM c").stream().allMatch(row -> row.get("id").asText().equals("stays")));
-        refused(404, () -> container.readItem("goes", new PartitionKey("key 3"), ObjectNode.class));
+        waitFor(() -> query(container, "SELECT c.id FROM c").size() == 10);
+        assertTrue(query(container, "SELECT c.id FROM c").stream().allMatch(row -> row.get("id").asText().equals("stays")));
+        refused(404, () -> container.readItem("expires", new PartitionKey("key 3"), ObjectNode.class));
         refused(400, () -> container.createItem(item("x", "a").put("ttl", 0)));
     }
 
     @Test
-    void s12UniqueValuesStayUnique() {
+    void s12UniqueKeysHoldAfterSplits() {
         UniqueKeyPolicy policy = new UniqueKeyPolicy().setUniqueKeys(
             List.of(new UniqueKey(List.of("/mail")), new UniqueKey(List.of("/name/first", "/name/last"))));
         CosmosContainer people = world.define(definition().setUniqueKeyPolicy(policy), TWO_PARTITIONS);
@@ -76,9 +76,9 @@ abstract class FeatureSuite extends InWorld {
         }
         for (int round = 0; round < 3; round++) {
             for (int n = 0; n < 10; n++) {
-                ObjectNode taken = item("2", "key " + n).put("mail", "x");
-                refused(409, () -> people.createItem(taken));
-                refused(409, () -> people.upsertItem(taken));
+                ObjectNode duplicate = item("2", "key " + n).put("mail", "x");
+                refused(409, () -> people.createItem(duplicate));
+                refused(409, () -> people.upsertItem(duplicate));
             }
             split(people);
         }
@@ -88,7 +88,7 @@ abstract class FeatureSuite extends InWorld {
     }
 
     @Test
-    void computedPropertiesAreFound() {
+    void computedPropertiesWorkAfterASplit() {
         IndexingPolicy indexing = new IndexingPolicy();
         indexing.setIncludedPaths(List.of(new IncludedPath("/*"), new IncludedPath("/low/?")));
         ComputedProperty low = new ComputedProperty("low", "SELECT VALUE LOWER(c.name) FROM c");
@@ -98,19 +98,19 @@ abstract class FeatureSuite extends InWorld {
             container.createItem(item("" + n, "key " + n % 7).put("name", "NAME" + n % 4));
         }
         for (int round = 0; round < 2; round++) {
-            List<JsonNode> found = ask(container, "SELECT c.low FROM c WHERE c.low >= 'name2' ORDER BY c.low DESC");
+            List<JsonNode> found = query(container, "SELECT c.low FROM c WHERE c.low >= 'name2' ORDER BY c.low DESC");
             assertEquals(10, found.size());
             assertEquals("name3", found.get(0).get("low").asText());
-            List<JsonNode> groups = ask(container, "SELECT c.low, COUNT(1) AS n FROM c GROUP BY c.low");
+            List<JsonNode> groups = query(container, "SELECT c.low, COUNT(1) AS n FROM c GROUP BY c.low");
             assertTrue(groups.size() == 4 && groups.stream().allMatch(group -> group.get("n").asInt() == 5));
-            assertFalse(ask(container, "SELECT * FROM c").get(0).has("low"));
+            assertFalse(query(container, "SELECT * FROM c").get(0).has("low"));
             split(container);
         }
         assertEquals(1, container.read().getProperties().getComputedProperties().size());
     }
 
     @Test
-    void aConflictResolutionPolicyIsKept() {
+    void aConflictResolutionPolicyIsStored() {
         ConflictResolutionPolicy policy = ConflictResolutionPolicy.createLastWriterWinsPolicy("/version");
         CosmosContainer container = world.define(definition().setConflictResolutionPolicy(policy), TWO_PARTITIONS);
         ConflictResolutionPolicy read = container.read().getProperties().getConflictResolutionPolicy();
@@ -119,7 +119,7 @@ abstract class FeatureSuite extends InWorld {
     }
 
     @Test
-    void aClientEncryptionPolicyIsKeptAndCannotChange() {
+    void aClientEncryptionPolicyIsStoredAndCannotChange() {
         ClientEncryptionIncludedPath path = new ClientEncryptionIncludedPath()
             .setPath("/ssn")
             .setClientEncryptionKeyId("cek")
@@ -137,7 +137,7 @@ abstract class FeatureSuite extends InWorld {
     }
 
     @Test
-    void aGlobalSecondaryIndexIsFilledFollowsAndIsNotWrittenTo() {
+    void aGlobalSecondaryIndexIsFilledAndMaintainedAndRejectsWrites() {
         CosmosContainer source = world.define(definition(), TWO_PARTITIONS);
         String[] cities = {"Rome", "Oslo", "Lima"};
         IntStream.range(0, 12).forEach(n ->

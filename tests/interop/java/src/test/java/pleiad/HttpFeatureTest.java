@@ -1,6 +1,6 @@
 package pleiad;
 
-/** What a container can be told to do over http. */
+/** Features of a container over http. */
 class HttpFeatureTest extends FeatureSuite {
     HttpFeatureTest() {
         super(World.Scheme.HTTP);

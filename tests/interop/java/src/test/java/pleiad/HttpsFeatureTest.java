@@ -1,6 +1,6 @@
 package pleiad;
 
-/** What a container can be told to do over https. */
+/** Features of a container over https. */
 class HttpsFeatureTest extends FeatureSuite {
     HttpsFeatureTest() {
         super(World.Scheme.HTTPS);

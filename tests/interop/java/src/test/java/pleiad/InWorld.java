@@ -7,7 +7,7 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.TestInstance;
 
-/** What every suite stands in: a world of its own over one scheme, made before its first test and gone after its last. */
+/** Base class of all suites: a new world over one scheme, created before the first test and closed after the last. */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 abstract class InWorld {
     static final ObjectMapper JSON = new ObjectMapper();

@@ -18,39 +18,39 @@ import java.util.Locale;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 
-/** The server's own interface, asked as docs/management.md says. */
+/** Client of the management API (docs/management.md). */
 final class Management {
     private static final DateTimeFormatter DATE =
         DateTimeFormatter.ofPattern("EEE, dd MMM yyyy HH:mm:ss 'GMT'", Locale.ENGLISH);
 
     private Management() {}
 
-    /** Splits the largest partition in two; returns when it has happened. */
+    /** Splits the largest partition; returns when it has happened. */
     static void split(String database, String container) {
         split(World.endpoint(World.Scheme.HTTP), database, container);
     }
 
     static void split(String endpoint, String database, String container) {
-        ask(endpoint, "POST", "containers/" + database + "/" + container + "/partitions/split?wait=true", "{}");
+        call(endpoint, "POST", "containers/" + database + "/" + container + "/partitions/split?wait=true", "{}");
     }
 
-    /** A client encryption key, as a client would have wrapped it. */
+    /** Creates a client encryption key, wrapped like a client would wrap it. */
     static void encryptionKey(String database, String id) {
         String link = "dbs/" + database;
         String body = "{\"id\":\"" + id + "\",\"encryptionAlgorithm\":\"AEAD_AES_256_CBC_HMAC_SHA256\","
             + "\"wrappedDataEncryptionKey\":\"d3JhcHBlZA==\",\"keyWrapMetadata\":{\"name\":\"cmk\","
             + "\"type\":\"AZURE_KEY_VAULT\",\"value\":\"https://vault/key\",\"algorithm\":\"RSA-OAEP\"}}";
         String endpoint = World.endpoint(World.Scheme.HTTP);
-        ask(endpoint, "POST", "clientencryptionkeys", link, link + "/clientencryptionkeys", body);
+        call(endpoint, "POST", "clientencryptionkeys", link, link + "/clientencryptionkeys", body);
     }
 
-    /** The answer's text; a refusal throws. */
-    static String ask(String endpoint, String method, String what, String body) {
+    /** The text of the response; an error response throws. */
+    static String call(String endpoint, String method, String what, String body) {
         String path = "_pleiad/v1/" + what;
-        return ask(endpoint, method, "pleiad", path.split("\\?")[0], path, body);
+        return call(endpoint, method, "pleiad", path.split("\\?")[0], path, body);
     }
 
-    private static String ask(String endpoint, String method, String kind, String link, String path, String body) {
+    private static String call(String endpoint, String method, String kind, String link, String path, String body) {
         String date = DATE.format(ZonedDateTime.now(ZoneOffset.UTC));
         String signed = method.toLowerCase(Locale.ROOT)
             + "\n" + kind + "\n" + link + "\n" + date.toLowerCase(Locale.ROOT) + "\n\n";
@@ -64,11 +64,11 @@ final class Management {
                 .header("authorization", token)
                 .method(method, BodyPublishers.ofString(body))
                 .build();
-            HttpResponse<String> answer = HttpClient.newHttpClient().send(request, BodyHandlers.ofString());
-            assertTrue(answer.statusCode() < 300, answer.statusCode() + " " + answer.body());
-            return answer.body();
+            HttpResponse<String> response = HttpClient.newHttpClient().send(request, BodyHandlers.ofString());
+            assertTrue(response.statusCode() < 300, response.statusCode() + " " + response.body());
+            return response.body();
         } catch (Exception cause) {
-            throw new IllegalStateException("the management interface cannot be asked", cause);
+            throw new IllegalStateException("the call of the management API failed", cause);
         }
     }
 }

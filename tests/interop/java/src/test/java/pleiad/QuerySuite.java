@@ -29,11 +29,11 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
-/** Queries over five partitions and over one key, as the Java SDK drives them; run once per scheme by its subclasses. */
+/** Queries over five partitions and over one key, as the Java SDK executes them; run once per scheme by its subclasses. */
 abstract class QuerySuite extends InWorld {
     private static final int RANGES = 5;
     private static final String ONE_KEY = "device 7";
-    /** Expectations are computed from these and never typed by hand. */
+    /** Expected results are computed from these items and never typed by hand. */
     private static final List<ObjectNode> READINGS = IntStream.range(0, 150).mapToObj(QuerySuite::reading).toList();
 
     private CosmosContainer container;
@@ -74,8 +74,8 @@ abstract class QuerySuite extends InWorld {
         return rows.stream().map(JsonNode::asText).collect(Collectors.toList());
     }
 
-    private static List<String> ids(Predicate<ObjectNode> wanted) {
-        return READINGS.stream().filter(wanted).map(item -> item.get("id").asText()).collect(Collectors.toList());
+    private static List<String> ids(Predicate<ObjectNode> expected) {
+        return READINGS.stream().filter(expected).map(item -> item.get("id").asText()).collect(Collectors.toList());
     }
 
     private static boolean ofOneKey(ObjectNode item) {
@@ -83,7 +83,7 @@ abstract class QuerySuite extends InWorld {
     }
 
     @Test
-    void theReadingsLieInFivePartitions() {
+    void theReadingsAreInFivePartitions() {
         assertEquals(RANGES, container.getFeedRanges().size());
         List<String> seen = new ArrayList<>();
         container.getFeedRanges().forEach(range -> seen.addAll(
@@ -101,12 +101,12 @@ abstract class QuerySuite extends InWorld {
             item -> List.of(1, 2).contains(item.get("floor").asInt()) || item.get("id").asText().startsWith("01"),
             "c.pk = 'device 7'", QuerySuite::ofOneKey,
             "c.n = -1", item -> false);
-        filters.forEach((filter, wanted) -> {
+        filters.forEach((filter, expected) -> {
             String text = "SELECT VALUE c.id FROM c WHERE " + filter;
-            assertEquals(ids(wanted.and(QuerySuite::ofOneKey)), texts(ask(text, oneKey())), filter);
+            assertEquals(ids(expected.and(QuerySuite::ofOneKey)), texts(ask(text, oneKey())), filter);
             List<String> got = texts(ask(text, everywhere()));
             Collections.sort(got);
-            assertEquals(ids(wanted), got, filter);
+            assertEquals(ids(expected), got, filter);
         });
     }
 
@@ -119,13 +119,13 @@ abstract class QuerySuite extends InWorld {
     }
 
     @Test
-    void s105S106S107S108OrderByIsGlobalHoweverParallel() {
-        List<String> wanted = ids(item -> true);
+    void s105S106S107S108OrderByIsGlobalForEveryParallelism() {
+        List<String> expected = ids(item -> true);
         for (int parallelism : List.of(0, 1, 10, -1)) {
             for (int buffered : List.of(1, 100, -1)) {
                 CosmosQueryRequestOptions options =
                     everywhere().setMaxDegreeOfParallelism(parallelism).setMaxBufferedItemCount(buffered);
-                assertEquals(wanted, texts(ask("SELECT VALUE c.id FROM c ORDER BY c.n", options)));
+                assertEquals(expected, texts(ask("SELECT VALUE c.id FROM c ORDER BY c.n", options)));
             }
         }
         List<Double> metrics = READINGS.stream().map(item -> item.get("metric").asDouble()).sorted(Comparator.reverseOrder()).toList();
@@ -142,7 +142,7 @@ abstract class QuerySuite extends InWorld {
     }
 
     @Test
-    void theNearestVectorsComeFirst() {
+    void rowsAreOrderedByVectorDistance() {
         String distance = "VectorDistance([c.n, 1], [0, 1], false, {'distanceFunction': 'euclidean'})";
         List<String> nearest = texts(ask("SELECT TOP 10 VALUE c.id FROM c ORDER BY " + distance, everywhere()));
         assertEquals(ids(item -> true).subList(0, 10), nearest);
@@ -151,31 +151,31 @@ abstract class QuerySuite extends InWorld {
     @Test
     void aggregates() {
         double sum = READINGS.stream().mapToInt(item -> item.get("n").asInt()).sum();
-        Map<String, Double> wanted = Map.of("COUNT(1)", (double) READINGS.size(), "SUM(c.n)", sum, "AVG(c.n)", sum / READINGS.size(),
+        Map<String, Double> expected = Map.of("COUNT(1)", (double) READINGS.size(), "SUM(c.n)", sum, "AVG(c.n)", sum / READINGS.size(),
             "MIN(c.n)", 0.0, "MAX(c.n)", READINGS.size() - 1.0);
-        wanted.forEach((call, value) -> {
+        expected.forEach((call, value) -> {
             assertEquals(value, ask("SELECT VALUE " + call + " FROM c", everywhere()).get(0).asDouble(), call);
             assertEquals(value, ask("SELECT " + call + " AS it FROM c", everywhere()).get(0).get("it").asDouble(), call);
         });
-        long mine = READINGS.stream().filter(QuerySuite::ofOneKey).count();
-        assertEquals(mine, ask("SELECT VALUE COUNT(1) FROM c", oneKey()).get(0).asLong());
+        long ofKey = READINGS.stream().filter(QuerySuite::ofOneKey).count();
+        assertEquals(ofKey, ask("SELECT VALUE COUNT(1) FROM c", oneKey()).get(0).asLong());
     }
 
     @Test
     void groupByAndDistinct() {
-        Map<String, Long> wanted = READINGS.stream()
+        Map<String, Long> expected = READINGS.stream()
             .collect(Collectors.groupingBy(item -> item.get("kind").asText(), Collectors.counting()));
         Map<String, Long> got = new LinkedHashMap<>();
         ask("SELECT c.kind, COUNT(1) AS many FROM c GROUP BY c.kind", everywhere())
             .forEach(row -> got.put(row.get("kind").asText(), row.get("many").asLong()));
-        assertEquals(wanted, got);
+        assertEquals(expected, got);
         List<String> kinds = texts(ask("SELECT DISTINCT VALUE c.kind FROM c", everywhere()));
         Collections.sort(kinds);
-        assertEquals(wanted.keySet().stream().sorted().toList(), kinds);
+        assertEquals(expected.keySet().stream().sorted().toList(), kinds);
     }
 
     @Test
-    void s106AnotherClientGoesOnFromAToken() {
+    void s106AnotherClientResumesFromAToken() {
         for (String text : List.of("SELECT VALUE c.id FROM c", "SELECT VALUE c.id FROM c ORDER BY c.n",
                 "SELECT VALUE c.id FROM c ORDER BY c.metric DESC", "SELECT VALUE c.id FROM c ORDER BY c.n OFFSET 3 LIMIT 40")) {
             for (int size : List.of(7, 40)) {
@@ -184,19 +184,19 @@ abstract class QuerySuite extends InWorld {
         }
     }
 
-    /** Every page through one of two clients in turn, with nothing but the token of the page before. */
+    /** Reads pages alternately through two clients, which get only the token of the page before. */
     private List<String> pageByPage(String text, int size) {
         List<String> rows = new ArrayList<>();
         try (CosmosClient other = World.builder(scheme).buildClient()) {
-            CosmosContainer again = other.getDatabase(world.database.getId()).getContainer(container.getId());
+            CosmosContainer otherContainer = other.getDatabase(world.database.getId()).getContainer(container.getId());
             String token = null;
             for (int page = 0; page < 300; page++) {
-                CosmosContainer asked = page % 2 == 0 ? container : again;
+                CosmosContainer reader = page % 2 == 0 ? container : otherContainer;
                 Iterator<FeedResponse<JsonNode>> pages =
-                    asked.queryItems(text, everywhere(), JsonNode.class).iterableByPage(token, size).iterator();
-                FeedResponse<JsonNode> answer = pages.next();
-                rows.addAll(texts(answer.getResults()));
-                token = answer.getContinuationToken();
+                    reader.queryItems(text, everywhere(), JsonNode.class).iterableByPage(token, size).iterator();
+                FeedResponse<JsonNode> response = pages.next();
+                rows.addAll(texts(response.getResults()));
+                token = response.getContinuationToken();
                 if (token == null) {
                     return rows;
                 }
@@ -217,21 +217,21 @@ abstract class QuerySuite extends InWorld {
 
     @Test
     void readMany() {
-        List<ObjectNode> wanted = READINGS.subList(10, 60);
-        List<CosmosItemIdentity> identities = wanted.stream()
+        List<ObjectNode> expected = READINGS.subList(10, 60);
+        List<CosmosItemIdentity> identities = expected.stream()
             .map(item -> new CosmosItemIdentity(new PartitionKey(item.get("pk").asText()), item.get("id").asText()))
             .toList();
         List<String> got = container.readMany(identities, JsonNode.class).getResults().stream()
             .map(item -> item.get("id").asText()).sorted().toList();
-        assertEquals(wanted.stream().map(item -> item.get("id").asText()).toList(), got);
+        assertEquals(expected.stream().map(item -> item.get("id").asText()).toList(), got);
     }
 
     @Test
-    void aQueryThatMakesNoSenseIs400() {
+    void anInvalidQueryIs400() {
         Map.of("SELECT * FORM c", "SC1001", "SELECT NO_SUCH(c.n) FROM c", "SC2005", "SELECT TOP @n * FROM c", "SC2060")
-            .forEach((text, told) -> {
-                assertTrue(refused(400, () -> ask(text, oneKey())).getMessage().contains(told), text);
-                assertTrue(refused(400, () -> ask(text, everywhere())).getMessage().contains(told), text);
+            .forEach((text, code) -> {
+                assertTrue(refused(400, () -> ask(text, oneKey())).getMessage().contains(code), text);
+                assertTrue(refused(400, () -> ask(text, everywhere())).getMessage().contains(code), text);
             });
     }
 }

@@ -43,14 +43,14 @@ abstract class ScriptSuite extends InWorld {
         container.getScripts().createStoredProcedure(new CosmosStoredProcedureProperties(name, body));
     }
 
-    private static CosmosStoredProcedureResponse run(CosmosContainer container, String name, String key, Object... given) {
+    private static CosmosStoredProcedureResponse run(CosmosContainer container, String name, String key, Object... arguments) {
         CosmosStoredProcedureRequestOptions options = new CosmosStoredProcedureRequestOptions();
         options.setPartitionKey(new PartitionKey(key)).setScriptLoggingEnabled(true);
-        return container.getScripts().getStoredProcedure(name).execute(List.of(given), options);
+        return container.getScripts().getStoredProcedure(name).execute(List.of(arguments), options);
     }
 
     @Test
-    void s114S116AProcedureIsAllOrNothingInOneKey() {
+    void s114S116AProcedureIsAtomicWithinOneKey() {
         CosmosContainer container = world.make("/pk");
         store(container, "pair", "function (key) { console.log('for ' + key);"
             + "__.createDocument(__.getSelfLink(), { id: '1', pk: 'a' });"
@@ -65,16 +65,16 @@ abstract class ScriptSuite extends InWorld {
     }
 
     @Test
-    void bulkImportAndDeleteGoOnWhereTheyStopped() throws IOException {
+    void bulkImportAndDeleteResume() throws IOException {
         CosmosContainer container = world.make("/pk");
         store(container, "bulkImport", source("bulkImport"));
         store(container, "bulkDelete", source("bulkDelete"));
         List<ObjectNode> items = new ArrayList<>();
         IntStream.range(0, 200).forEach(n -> items.add(item(String.valueOf(n), "a").put("n", n)));
-        int made = 0;
-        while (made < items.size()) {
-            List<ObjectNode> rest = items.subList(made, items.size());
-            made += Integer.parseInt(run(container, "bulkImport", "a", rest).getResponseAsString());
+        int imported = 0;
+        while (imported < items.size()) {
+            List<ObjectNode> rest = items.subList(imported, items.size());
+            imported += Integer.parseInt(run(container, "bulkImport", "a", rest).getResponseAsString());
         }
         int deleted = 0;
         JsonNode result;
@@ -87,14 +87,14 @@ abstract class ScriptSuite extends InWorld {
     }
 
     @Test
-    void s118TriggersRunWithTheWriteThatNamesThem() throws IOException {
+    void s118TriggersRunInTheTransactionOfTheWrite() throws IOException {
         CosmosContainer container = world.make("/pk");
         CosmosTriggerProperties check = new CosmosTriggerProperties("validateItem", source("validateItem"));
         container.getScripts().createTrigger(
             check.setTriggerType(TriggerType.PRE).setTriggerOperation(TriggerOperation.ALL));
-        CosmosTriggerProperties tally = new CosmosTriggerProperties("updateMetadata", source("updateMetadata"));
+        CosmosTriggerProperties count = new CosmosTriggerProperties("updateMetadata", source("updateMetadata"));
         container.getScripts().createTrigger(
-            tally.setTriggerType(TriggerType.POST).setTriggerOperation(TriggerOperation.CREATE));
+            count.setTriggerType(TriggerType.POST).setTriggerOperation(TriggerOperation.CREATE));
         assertEquals(2, container.getScripts().readAllTriggers().stream().count());
         CosmosItemRequestOptions both = new CosmosItemRequestOptions()
             .setPreTriggerInclude(List.of("validateItem")).setPostTriggerInclude(List.of("updateMetadata"));

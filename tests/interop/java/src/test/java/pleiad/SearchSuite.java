@@ -42,18 +42,18 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
 /**
- * Vector, full-text and hybrid search over several partitions and behind a split; run once per scheme by its subclasses.
+ * Vector, full-text and hybrid search over several partitions and after a split; run once per scheme by its subclasses.
  *
- * <p>This SDK merges vectors, gathers statistics of texts and fuses scores by itself. What that should come to is worked out
- * here from the published formulas: BM25 (k1 1.2, b 0.75) and RRF (60).
+ * <p>This SDK itself merges vectors, collects statistics of texts and fuses scores. The tests compute the expected results
+ * from the published formulas: BM25 (k1 1.2, b 0.75) and RRF (60).
  */
 abstract class SearchSuite extends InWorld {
-    /** No stop words and no two forms of one word: words are what they look like. */
+    /** No stop words and no two forms of one word: stemming changes nothing. */
     private static final String[] WORDS = {"apple", "brick", "cloud", "drum", "elbow", "flint", "grape", "hammock"};
 
     private static final int[] TO = {60, 12};
 
-    /** One item of the container, and what is known of it here. */
+    /** One item of the container, with its words as lists. */
     private record Doc(String id, String key, int n, List<String> text, List<String> title, int[] v) {}
 
     private static final List<Doc> DOCS = IntStream.rangeClosed(1, 120).mapToObj(SearchSuite::doc).toList();
@@ -64,7 +64,7 @@ abstract class SearchSuite extends InWorld {
         super(scheme);
     }
 
-    /** Of different lengths; each word more seldom than the one before. */
+    /** Documents have different lengths; each word is rarer than the one before it. */
     private static Doc doc(int n) {
         List<String> words = new ArrayList<>();
         for (int at = 0; at < WORDS.length; at++) {
@@ -110,17 +110,17 @@ abstract class SearchSuite extends InWorld {
         indexing.setCosmosFullTextIndexes(
             List.of(new CosmosFullTextIndex().setPath("/text"), new CosmosFullTextIndex().setPath("/title")));
         properties.setIndexingPolicy(indexing);
-        CosmosContainer made = world.define(properties, throughput);
-        DOCS.forEach(doc -> made.createItem(item(doc)));
-        return made;
+        CosmosContainer created = world.define(properties, throughput);
+        DOCS.forEach(doc -> created.createItem(item(doc)));
+        return created;
     }
 
-    private static CosmosVectorEmbedding embedding(String path, CosmosVectorDistanceFunction measure) {
+    private static CosmosVectorEmbedding embedding(String path, CosmosVectorDistanceFunction metric) {
         return new CosmosVectorEmbedding()
             .setPath(path)
             .setDataType(CosmosVectorDataType.FLOAT32)
             .setEmbeddingDimensions(2)
-            .setDistanceFunction(measure);
+            .setDistanceFunction(metric);
     }
 
     // ---- vectors ----------------------------------------------------------------------------------------
@@ -133,9 +133,9 @@ abstract class SearchSuite extends InWorld {
         return (a[0] * b[0] + a[1] * b[1]) / (Math.hypot(a[0], a[1]) * Math.hypot(b[0], b[1]));
     }
 
-    private static List<Double> wanted(BiFunction<int[], int[], Double> measure, boolean more, Predicate<Doc> keeps) {
+    private static List<Double> expected(BiFunction<int[], int[], Double> metric, boolean more, Predicate<Doc> predicate) {
         Comparator<Double> order = more ? Comparator.reverseOrder() : Comparator.naturalOrder();
-        return DOCS.stream().filter(keeps).map(doc -> measure.apply(doc.v, TO)).sorted(order).toList();
+        return DOCS.stream().filter(predicate).map(doc -> metric.apply(doc.v, TO)).sorted(order).toList();
     }
 
     private static List<Double> distances(CosmosContainer from, String path, String tail, CosmosQueryRequestOptions options) {
@@ -145,21 +145,21 @@ abstract class SearchSuite extends InWorld {
         return World.rows(from.queryItems(query, options, JsonNode.class)).stream().map(row -> row.get("d").asDouble()).toList();
     }
 
-    private static void close(List<Double> wanted, List<Double> got) {
-        assertEquals(wanted.size(), got.size());
+    private static void close(List<Double> expected, List<Double> got) {
+        assertEquals(expected.size(), got.size());
         for (int at = 0; at < got.size(); at++) {
-            assertEquals(wanted.get(at), got.get(at), 1e-6);
+            assertEquals(expected.get(at), got.get(at), 1e-6);
         }
     }
 
     private static void checkNearest(CosmosContainer from) {
         CosmosQueryRequestOptions all = new CosmosQueryRequestOptions();
-        close(wanted(SearchSuite::euclidean, false, doc -> true).subList(0, 10), distances(from, "near", "", all));
-        close(wanted(SearchSuite::cosine, true, doc -> true).subList(0, 10), distances(from, "alike", "", all));
+        close(expected(SearchSuite::euclidean, false, doc -> true).subList(0, 10), distances(from, "near", "", all));
+        close(expected(SearchSuite::cosine, true, doc -> true).subList(0, 10), distances(from, "alike", "", all));
     }
 
     @Test
-    void policiesAreKept() {
+    void policiesAreStored() {
         CosmosContainerProperties read = container.read().getProperties();
         List<CosmosVectorEmbedding> embeddings = read.getVectorEmbeddingPolicy().getVectorEmbeddings();
         assertEquals(List.of("/near", "/alike"), embeddings.stream().map(CosmosVectorEmbedding::getPath).toList());
@@ -171,22 +171,22 @@ abstract class SearchSuite extends InWorld {
     }
 
     @Test
-    void theNearestComeFirstOverAllPartitions() {
+    void rowsAreOrderedByDistanceOverAllPartitions() {
         assertEquals(5, container.getFeedRanges().size());
         checkNearest(container);
         List<Double> some = distances(container, "near", "WHERE c.n > 100", new CosmosQueryRequestOptions());
-        close(wanted(SearchSuite::euclidean, false, doc -> doc.n > 100).subList(0, 10), some);
+        close(expected(SearchSuite::euclidean, false, doc -> doc.n > 100).subList(0, 10), some);
     }
 
     @Test
-    void theNearestOfOneKey() {
+    void rowsAreOrderedByDistanceWithinOneKey() {
         CosmosQueryRequestOptions one = new CosmosQueryRequestOptions().setPartitionKey(new PartitionKey("key 3"));
-        List<Double> wanted = wanted(SearchSuite::euclidean, false, doc -> doc.key.equals("key 3"));
-        close(wanted.subList(0, 10), distances(container, "near", "", one));
+        List<Double> expected = expected(SearchSuite::euclidean, false, doc -> doc.key.equals("key 3"));
+        close(expected.subList(0, 10), distances(container, "near", "", one));
     }
 
     @Test
-    void aDirectionIs400() {
+    void aSortDirectionIs400() {
         String text = "SELECT TOP 1 c.id FROM c ORDER BY VectorDistance(c.near, [1, 2]) DESC";
         refused(400, () -> rows(container, text, new CosmosQueryRequestOptions()));
     }
@@ -201,7 +201,7 @@ abstract class SearchSuite extends InWorld {
         return path.equals("text") ? doc.text : doc.title;
     }
 
-    /** The score of each of these documents by the statistics of those. */
+    /** The score of each document in {@code of}, by the statistics of {@code statistics}. */
     private static Map<String, Double> bm25(String path, List<Doc> of, List<Doc> statistics, String... terms) {
         double average = statistics.stream().mapToInt(doc -> words(doc, path).size()).average().orElseThrow();
         Map<String, Double> scores = new LinkedHashMap<>();
@@ -234,7 +234,7 @@ abstract class SearchSuite extends InWorld {
         return fused;
     }
 
-    /** The rows are the best, and the best come first; whoever has the same score may stand for another. */
+    /** The rows are the best ones in descending order of score; items with equal scores are interchangeable. */
     private static void checkOrder(List<String> rows, Map<String, Double> scores, int many) {
         List<Long> best = scores.values().stream()
             .sorted(Comparator.reverseOrder())
@@ -254,12 +254,12 @@ abstract class SearchSuite extends InWorld {
 
     private static void checkWords(CosmosContainer from) {
         String text = "SELECT c.id FROM c WHERE FullTextContainsAll(c.text, 'cloud', 'flint') ORDER BY c.id";
-        List<String> wanted = DOCS.stream()
+        List<String> expected = DOCS.stream()
             .filter(doc -> doc.text.contains("cloud") && doc.text.contains("flint"))
             .map(Doc::id)
             .toList();
-        assertFalse(wanted.isEmpty());
-        assertEquals(wanted, rows(from, text, new CosmosQueryRequestOptions()));
+        assertFalse(expected.isEmpty());
+        assertEquals(expected, rows(from, text, new CosmosQueryRequestOptions()));
         String phrase = "SELECT c.id FROM c WHERE FullTextContains(c.text, 'apple apple') ORDER BY c.id";
         List<String> twice =
             DOCS.stream().filter(doc -> String.join(" ", doc.text).contains("apple apple")).map(Doc::id).toList();
@@ -272,12 +272,12 @@ abstract class SearchSuite extends InWorld {
     }
 
     @Test
-    void rankedByTheStatisticsOfTheWholeContainer() {
+    void rankingUsesStatisticsOfTheWholeContainer() {
         checkRanked(container);
     }
 
     @Test
-    void withinOneKeyByTheStatisticsOfAllOrOfThatKey() {
+    void rankingWithinOneKeyUsesGlobalOrLocalStatistics() {
         String text = "SELECT TOP 10 c.id FROM c ORDER BY RANK FullTextScore(c.text, 'cloud', 'grape')";
         List<Doc> one = DOCS.stream().filter(doc -> doc.key.equals("key 3")).toList();
         for (CosmosFullTextScoreScope scope : CosmosFullTextScoreScope.values()) {
@@ -289,29 +289,29 @@ abstract class SearchSuite extends InWorld {
     }
 
     /**
-     * Those of them among which no score comes twice, in no component: to this SDK equal scores have ranks of their own, in an
-     * order that nobody promises.
+     * The documents among which no score occurs twice, in no component: this SDK gives equal scores different ranks, in an
+     * order that is not guaranteed.
      */
-    private static List<Map<String, Double>> untied(List<Map<String, Double>> components) {
+    private static List<Map<String, Double>> withoutTies(List<Map<String, Double>> components) {
         List<Set<Double>> seen = components.stream().map(scores -> (Set<Double>) new HashSet<Double>()).toList();
-        List<String> kept = new ArrayList<>();
+        List<String> distinct = new ArrayList<>();
         for (Doc doc : DOCS) {
             boolean isNew = IntStream.range(0, components.size())
                 .noneMatch(at -> seen.get(at).contains(components.get(at).get(doc.id)));
             if (isNew) {
                 IntStream.range(0, components.size()).forEach(at -> seen.get(at).add(components.get(at).get(doc.id)));
-                kept.add(doc.id);
+                distinct.add(doc.id);
             }
         }
         return components.stream()
-            .map(scores -> kept.stream().collect(Collectors.toMap(id -> id, scores::get)))
+            .map(scores -> distinct.stream().collect(Collectors.toMap(id -> id, scores::get)))
             .toList();
     }
 
     private void checkFused(String scores, String last, List<Map<String, Double>> components, double... weights) {
-        List<Map<String, Double>> some = untied(components);
+        List<Map<String, Double>> some = withoutTies(components);
         Map<String, Double> fused = rrf(some, weights);
-        assertTrue(fused.size() > 12, "enough to tell an order by");
+        assertTrue(fused.size() > 12, "enough documents for an order");
         String ids = fused.keySet().stream().map(id -> "'" + id + "'").collect(Collectors.joining(", "));
         String text = "SELECT TOP 10 c.id FROM c WHERE c.id IN (" + ids + ") ORDER BY RANK RRF(" + scores + last + ")";
         checkOrder(rows(container, text, new CosmosQueryRequestOptions()), fused, 10);
@@ -334,7 +334,7 @@ abstract class SearchSuite extends InWorld {
     }
 
     @Test
-    void whatTheServiceRefuses() {
+    void unsupportedQueriesAre400() {
         for (String text : List.of(
             "SELECT TOP 3 c.id FROM c ORDER BY RANK FullTextScore(c.text, 'grape') DESC",
             "SELECT TOP 3 c.id, FullTextScore(c.text, 'grape') AS s FROM c",
@@ -343,9 +343,9 @@ abstract class SearchSuite extends InWorld {
         }
     }
 
-    /** The client's ranges are gone when it asks again. */
+    /** The ranges that the client has cached no longer exist at the next query. */
     @Test
-    void aSplitChangesNoAnswer() {
+    void aSplitDoesNotChangeTheResults() {
         CosmosContainer other = filled(12000);
         for (int split = 0; split < 3; split++) {
             checkNearest(other);

@@ -18,8 +18,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIfEnvironmentVariable;
 
 /**
- * Snapshots of the whole account, and copies of a database: one client goes on over restores, whatever it has cached. The
- * server is one of its own: a restore takes everybody's data back.
+ * Snapshots of the whole account, and copies of a database: a client works across restores, whatever it has cached. This
+ * test uses a separate server: a restore replaces all data of the account.
  */
 @EnabledIfEnvironmentVariable(named = "PLEIAD_ENDPOINT_RESTORED", matches = ".+")
 class SnapshotTest {
@@ -31,7 +31,7 @@ class SnapshotTest {
         return JSON.createObjectNode().put("id", "" + n).put("pk", "" + n % 5).put("n", n);
     }
 
-    /** The same in every way it can be asked. */
+    /** Reads the items by query and by point reads; both must agree. */
     private static List<Integer> everything(CosmosContainer orders) {
         List<Integer> ordered =
             World.rows(orders.queryItems("SELECT c.n FROM c ORDER BY c.n", new CosmosQueryRequestOptions(), JsonNode.class)).stream()
@@ -45,33 +45,33 @@ class SnapshotTest {
     }
 
     @Test
-    void restoresAndCopiesGiveTheSameDataToTheSameClient() {
+    void aClientSeesTheSameDataAfterRestoresAndInCopies() {
         String name = unique("java");
         String snapshot = unique("clean");
         String copied = unique("copy");
-        // The scheme says what the builder begins with; the endpoint is another.
+        // The builder starts with the endpoint of the scheme, which is then replaced.
         try (CosmosClient client = World.builder(World.Scheme.HTTP).endpoint(ENDPOINT).buildClient()) {
             client.createDatabase(name);
             CosmosDatabase database = client.getDatabase(name);
             database.createContainer("orders", "/pk");
             CosmosContainer orders = database.getContainer("orders");
             TWENTY.forEach(n -> orders.createItem(order(n)));
-            Management.ask(ENDPOINT, "PUT", "snapshots/" + snapshot, "");
+            Management.call(ENDPOINT, "PUT", "snapshots/" + snapshot, "");
             for (int round = 0; round < 6; round++) {
                 orders.createItem(order(100));
                 orders.deleteItem("2", new PartitionKey("2"), null);
                 if (round % 2 == 1) {
                     Management.split(ENDPOINT, name, "orders");
                 }
-                Management.ask(ENDPOINT, "POST", "snapshots/" + snapshot + "/restore", "");
+                Management.call(ENDPOINT, "POST", "snapshots/" + snapshot + "/restore", "");
                 assertEquals(TWENTY, everything(orders), "round " + round);
             }
             String done =
-                Management.ask(ENDPOINT, "POST", "databases/" + name + "/copy?wait=true", "{\"to\":\"" + copied + "\"}");
+                Management.call(ENDPOINT, "POST", "databases/" + name + "/copy?wait=true", "{\"to\":\"" + copied + "\"}");
             assertTrue(done.contains("\"done\""), done);
             assertEquals(TWENTY, everything(client.getDatabase(copied).getContainer("orders")));
             client.getDatabase(copied).delete();
-            Management.ask(ENDPOINT, "DELETE", "snapshots/" + snapshot, "");
+            Management.call(ENDPOINT, "DELETE", "snapshots/" + snapshot, "");
             database.delete();
         }
     }

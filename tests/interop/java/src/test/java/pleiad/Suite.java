@@ -32,7 +32,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import reactor.core.publisher.Flux;
 
-/** What the Java SDK sees in gateway mode; run once per scheme by its subclasses. */
+/** The Java SDK in gateway mode; run once per scheme by its subclasses. */
 abstract class Suite extends InWorld {
     private static final PartitionKey A = new PartitionKey("a");
 
@@ -66,13 +66,13 @@ abstract class Suite extends InWorld {
     @Test
     void aWrongKeyIs401() {
         String key = Base64.getEncoder().encodeToString("not the key of this account".getBytes());
-        // The account is read while the client is built, and what went wrong there is wrapped.
+        // The SDK reads the account while it builds the client, and wraps the error.
         RuntimeException failure = assertThrows(RuntimeException.class, () -> World.builder(scheme).key(key).buildClient());
         assertTrue(failure.getMessage().contains("401") || failure.getMessage().contains("Unauthorized"), failure.getMessage());
     }
 
     @Test
-    void aDatabaseLivesAndDies() {
+    void aDatabaseIsCreatedAndDeleted() {
         String name = unique("database ü");
         world.client.createDatabase(name);
         assertEquals(name, world.client.getDatabase(name).read().getProperties().getId());
@@ -94,14 +94,14 @@ abstract class Suite extends InWorld {
     // Containers
 
     @Test
-    void s3AContainerKeepsItsPartitionKey() {
+    void s3TheContainerStoresItsPartitionKey() {
         for (String[] paths : new String[][] {{"/deviceId"}, {"/a", "/b"}, {"/a", "/b", "/c"}}) {
             assertEquals(List.of(paths), world.make(paths).read().getProperties().getPartitionKeyDefinition().getPaths());
         }
     }
 
     @Test
-    void aContainerLivesAndDies() {
+    void aContainerIsCreatedReplacedAndDeleted() {
         CosmosContainer container = world.make("/pk");
         CosmosContainerProperties properties = container.read().getProperties();
         refused(409, () -> world.database.createContainer(properties));
@@ -125,7 +125,7 @@ abstract class Suite extends InWorld {
     // Throughput and ranges
 
     @Test
-    void s60s83ThroughputIsReservedAndReplaced() {
+    void s60s83ThroughputIsProvisionedAndReplaced() {
         CosmosContainer container = world.make(manual(400), "/pk");
         assertEquals(400, container.readThroughput().getProperties().getManualThroughput());
         container.replaceThroughput(manual(700));
@@ -141,8 +141,8 @@ abstract class Suite extends InWorld {
 
     @Test
     void s44s70ANewContainerHasOneRangePer6000() {
-        int[][] wanted = {{400, 1}, {6000, 1}, {11000, 2}, {20000, 4}, {30000, 5}};
-        for (int[] one : wanted) {
+        int[][] expected = {{400, 1}, {6000, 1}, {11000, 2}, {20000, 4}, {30000, 5}};
+        for (int[] one : expected) {
             assertEquals(one[1], world.make(manual(one[0]), "/deviceId").getFeedRanges().size(), one[0] + " RU/s");
         }
     }
@@ -150,7 +150,7 @@ abstract class Suite extends InWorld {
     // Items
 
     @Test
-    void s95s97s98s100TheLifeOfTheSampleDocument() {
+    void s95s97s98s100CreateReadReplaceDeleteTheSampleDocument() {
         CosmosContainer container = world.make("/deviceId");
         PartitionKey key = new PartitionKey("XMS-0001");
         ObjectNode reading = item(
@@ -160,7 +160,7 @@ abstract class Suite extends InWorld {
         assertEquals(201, created.getStatusCode());
         assertNotNull(created.getETag());
         JsonNode read = read(container, key, "XMS-001-FE24C");
-        // Equal in value: the service spells 105.0 as 105.
+        // Equal in value: the service writes 105.0 as 105.
         assertEquals(105.0, read.get("metricValue").asDouble());
         assertEquals(reading.get("readingTime").asText(), read.get("readingTime").asText());
 
@@ -189,7 +189,7 @@ abstract class Suite extends InWorld {
     }
 
     @Test
-    void s95AKeyThatDisagreesWithTheBodyIs400() {
+    void s95AKeyThatDoesNotMatchTheBodyIs400() {
         CosmosContainer container = world.make("/pk");
         assertEquals(1001, refused(400, () -> container.createItem(item("id", "x", "pk", "b"), A, null)).getSubStatusCode());
     }
@@ -205,9 +205,9 @@ abstract class Suite extends InWorld {
         ObjectNode none = item("id", "x", "n", 1);
         container.createItem(none, PartitionKey.NONE, null);
         assertEquals(1, read(container, PartitionKey.NONE, "x").get("n").asInt());
-        PartitionKey nothing = new PartitionKeyBuilder().addNullValue().build();
-        container.createItem(item("id", "x", "pk", null), nothing, null);
-        assertTrue(read(container, nothing, "x").get("pk").isNull());
+        PartitionKey nullKey = new PartitionKeyBuilder().addNullValue().build();
+        container.createItem(item("id", "x", "pk", null), nullKey, null);
+        assertTrue(read(container, nullKey, "x").get("pk").isNull());
     }
 
     @Test
@@ -223,7 +223,7 @@ abstract class Suite extends InWorld {
     }
 
     @Test
-    void ifMatchLetsOneWriterWin() {
+    void ifMatchWithAnOldEtagIs412() {
         CosmosContainer container = world.make("/pk");
         String etag = container.createItem(item("id", "x", "pk", "a")).getETag();
         container.replaceItem(item("id", "x", "pk", "a", "n", 1), "x", A, ifMatch(etag));
@@ -233,22 +233,22 @@ abstract class Suite extends InWorld {
     }
 
     @Test
-    void ifNoneMatchAnswers304() {
+    void ifNoneMatchWithTheCurrentEtagIs304() {
         CosmosContainer container = world.make("/pk");
         String etag = container.createItem(item("id", "x", "pk", "a")).getETag();
         CosmosItemRequestOptions changed = new CosmosItemRequestOptions().setIfNoneMatchETag(etag);
-        CosmosItemResponse<JsonNode> answer = container.readItem("x", A, changed, JsonNode.class);
-        assertEquals(304, answer.getStatusCode());
-        assertNull(answer.getItem());
+        CosmosItemResponse<JsonNode> response = container.readItem("x", A, changed, JsonNode.class);
+        assertEquals(304, response.getStatusCode());
+        assertNull(response.getItem());
     }
 
     @Test
     void aWriteWithoutContentHasNoBody() {
         CosmosContainer container = world.make("/pk");
         CosmosItemRequestOptions quiet = new CosmosItemRequestOptions().setContentResponseOnWriteEnabled(false);
-        CosmosItemResponse<ObjectNode> answer = container.createItem(item("id", "x", "pk", "a"), A, quiet);
-        assertNull(answer.getItem());
-        assertEquals(answer.getETag(), read(container, A, "x").get("_etag").asText());
+        CosmosItemResponse<ObjectNode> response = container.createItem(item("id", "x", "pk", "a"), A, quiet);
+        assertNull(response.getItem());
+        assertEquals(response.getETag(), read(container, A, "x").get("_etag").asText());
     }
 
     @Test
@@ -285,9 +285,9 @@ abstract class Suite extends InWorld {
         CosmosContainer container = world.make("/pk");
         container.createItem(item("id", "x", "pk", "a"));
         String before = container.read().getProperties().getETag();
-        try (CosmosClient behind = World.builder(scheme).buildClient()) {
-            behind.getDatabase(world.database.getId()).getContainer(container.getId()).delete();
-            behind.getDatabase(world.database.getId())
+        try (CosmosClient other = World.builder(scheme).buildClient()) {
+            other.getDatabase(world.database.getId()).getContainer(container.getId()).delete();
+            other.getDatabase(world.database.getId())
                 .createContainer(new CosmosContainerProperties(container.getId(), World.key("/pk")));
         }
         refused(404, () -> read(container, A, "x"));
@@ -297,15 +297,15 @@ abstract class Suite extends InWorld {
     }
 
     @Test
-    void aThousandAtOnce() {
+    void aThousandConcurrentRequests() {
         CosmosContainer container = world.make(manual(18000), "/pk");
         try (CosmosAsyncClient client = World.builder(scheme).buildAsyncClient()) {
-            CosmosAsyncContainer there = client.getDatabase(world.database.getId()).getContainer(container.getId());
+            CosmosAsyncContainer target = client.getDatabase(world.database.getId()).getContainer(container.getId());
             long created = Flux.fromStream(IntStream.range(0, 1000).boxed())
-                .flatMap(n -> there.createItem(item("id", "" + n, "pk", n), new PartitionKey(n), null), 1000)
+                .flatMap(n -> target.createItem(item("id", "" + n, "pk", n), new PartitionKey(n), null), 1000)
                 .count().block();
             long found = Flux.fromStream(IntStream.range(0, 1000).boxed())
-                .flatMap(n -> there.readItem("" + n, new PartitionKey(n), JsonNode.class), 1000)
+                .flatMap(n -> target.readItem("" + n, new PartitionKey(n), JsonNode.class), 1000)
                 .count().block();
             assertEquals(1000, created);
             assertEquals(1000, found);

@@ -31,10 +31,10 @@ import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.function.Executable;
 
 /**
- * The one place that sets the SDK up: a client over one scheme, and a database that is gone when it is closed.
+ * Sets up the SDK: a client over one scheme, and a database that is deleted when the world is closed.
  *
- * <p>The server is not ours to start: PLEIAD_ENDPOINT, PLEIAD_ENDPOINT_HTTPS, PLEIAD_KEY and PLEIAD_CA_FILE say where it
- * is. The SDK is the published one, unmodified, in gateway mode.
+ * <p>xtask starts the server; PLEIAD_ENDPOINT, PLEIAD_ENDPOINT_HTTPS, PLEIAD_KEY and PLEIAD_CA_FILE say where it is. The
+ * SDK is the published one, unmodified, in gateway mode.
  */
 final class World implements AutoCloseable {
     enum Scheme { HTTP, HTTPS }
@@ -65,17 +65,17 @@ final class World implements AutoCloseable {
     }
 
     static CosmosClientBuilder builder(Scheme scheme) {
-        return stranger(scheme).key(System.getenv("PLEIAD_KEY"));
+        return anonymous(scheme).key(System.getenv("PLEIAD_KEY"));
     }
 
-    /** A client to be that has no credential yet. */
-    static CosmosClientBuilder stranger(Scheme scheme) {
+    /** A client builder without credentials. */
+    static CosmosClientBuilder anonymous(Scheme scheme) {
         return new CosmosClientBuilder().endpoint(endpoint(scheme)).gatewayMode().contentResponseOnWriteEnabled(true);
     }
 
     /**
-     * The rows of a query in the order of its pages. Iterating over rows instead of pages, the SDK lets a page that comes early
-     * overtake the rest of the one before: it flattens them by {@code flatMap}, which promises no order.
+     * The rows of a query in the order of its pages. When iterating over rows instead of pages, the SDK may return rows of a
+     * page before the rest of an earlier one: it flattens pages with {@code flatMap}, which guarantees no order.
      */
     static <T> List<T> rows(CosmosPagedIterable<T> pages) {
         List<T> rows = new ArrayList<>();
@@ -98,7 +98,7 @@ final class World implements AutoCloseable {
         return database.getContainer(properties.getId());
     }
 
-    /** A container as it is described. */
+    /** A container with this definition. */
     CosmosContainer define(CosmosContainerProperties properties, int throughput) {
         database.createContainer(properties, ThroughputProperties.createManualThroughput(throughput));
         return database.getContainer(properties.getId());
@@ -122,7 +122,7 @@ final class World implements AutoCloseable {
         return failure;
     }
 
-    /** Something that happens in the background, within a minute. */
+    /** Waits for something that happens in the background, for at most a minute. */
     static void waitFor(BooleanSupplier holds) {
         Instant end = Instant.now().plus(Duration.ofSeconds(60));
         while (!holds.getAsBoolean()) {
@@ -141,7 +141,7 @@ final class World implements AutoCloseable {
         client.close();
     }
 
-    /** Makes a trust store of one certificate and names it as this process's trust store. */
+    /** Creates a trust store with one certificate and sets it as the trust store of this process. */
     private static void trust(Path authority) {
         try (InputStream pem = Files.newInputStream(authority)) {
             KeyStore store = KeyStore.getInstance("PKCS12");
