@@ -1,13 +1,13 @@
-//! `cargo xtask bench` and `cargo xtask compare`: how fast we are, against what the parts below could do and beside
-//! what others do. What is measured, and how, is in `benches`; here it is built and given what it needs.
+//! `cargo xtask bench` and `cargo xtask compare`: build the benchmark program, install what it needs, and run it. The
+//! measurements themselves are in `benches`.
 //!
-//! Promise: the measured binary is built exactly as everyone's is, with nothing switched on for the occasion. What is
-//! installed for a comparison lives in ~/.cache/pleiad/compare or comes from the system's packages.
+//! Guarantees: the measured binary is the normal release build, with nothing enabled for the benchmark. Software for a
+//! comparison is stored in ~/.cache/pleiad/compare or comes from the system's packages.
 
-mod elastic; // what partitions and their changes cost
-mod query; // questions about many items, beside others
-mod scripts; // what scripts and batches cost
-mod vector; // the nearest vectors, by graph
+mod elastic; // rate limiting, many partitions, a split
+mod query; // query times, compared with PostgreSQL and DuckDB
+mod scripts; // the cost of scripts and batches
+mod vector; // approximate against exact vector search
 
 use std::ffi::OsStr;
 use std::fs;
@@ -20,7 +20,7 @@ use crate::shell::{self, Result};
 const PAGE: &str = "docs/performance.md";
 const EMULATOR: &str = "@vercel/cosmosdb-server@1.0.1";
 
-/// With `--write` the table also goes into the page.
+/// With `--write` the table is also written into the page.
 pub fn run(args: &[String]) -> Result {
     match args.split_first() {
         Some((first, rest)) if first == "query" => return query::run(rest),
@@ -33,16 +33,14 @@ pub fn run(args: &[String]) -> Result {
         [] => false,
         [only] if only == "--write" => true,
         _ => {
-            return Err(
-                "bench takes `--write`, or `query`, or `elastic`, or `scripts`, or `vector`, or nothing".to_owned()
-            );
+            return Err("bench takes `query`, `elastic`, `scripts`, `vector`, `--write` or no argument".to_owned());
         }
     };
     setup::ensure(&[SetupScope::Build])?;
     measure("bench", &[], write)
 }
 
-/// Builds, and runs one part of the bench program; with `write` its table goes into the page.
+/// Builds the programs and runs one benchmark; with `write` its table is also written into the page.
 fn measure(part: &str, more: &[&OsStr], write: bool) -> Result {
     build()?;
     let result =
@@ -53,16 +51,16 @@ fn measure(part: &str, more: &[&OsStr], write: bool) -> Result {
         bench.arg(shell::root().join(PAGE));
     }
     shell::run(&mut bench)?;
-    println!("the figures as JSON: {}", result.display());
+    println!("results as JSON: {}", result.display());
     Ok(())
 }
 
-/// What a part takes that has no other options.
+/// Parses the arguments of a benchmark whose only option is `--write`.
 fn only_write(part: &str, args: &[String]) -> Result<bool> {
     match args {
         [] => Ok(false),
         [only] if only == "--write" => Ok(true),
-        _ => Err(format!("bench {part} takes `--write` or nothing")),
+        _ => Err(format!("bench {part} takes no argument other than `--write`")),
     }
 }
 
@@ -70,13 +68,14 @@ pub fn compare() -> Result {
     setup::ensure(&[SetupScope::Build, SetupScope::Compare])?;
     let modules = install_emulator()?;
     let postgres =
-        setup::postgres_programs().ok_or("PostgreSQL's programs (initdb, postgres, psql, pgbench) are not found")?;
+        setup::postgres_programs().ok_or("PostgreSQL's programs (initdb, postgres, psql, pgbench) were not found")?;
     build()?;
     let mut compare = shell::command(program(), ["compare"]);
     shell::run(compare.arg(shell::binary()).arg(shell::root().join(PAGE)).arg(modules).arg(postgres))
 }
 
-/// In two steps: cargo joins the features of what it builds together, and the product must not get the bench's.
+/// In two builds: cargo unifies the features of packages that it builds together, and the product must not get the
+/// bench's.
 fn build() -> Result {
     rocksdb::ensure()?;
     shell::run(&mut shell::cargo(["build", "--release", "--package", "pleiad"]))?;
@@ -87,7 +86,7 @@ fn program() -> PathBuf {
     shell::binary().with_file_name(format!("pleiad-bench{}", std::env::consts::EXE_SUFFIX))
 }
 
-/// Once; the version is pinned, so that what is there is what is wanted.
+/// Installs the emulator once; its version is pinned, so an existing installation is the right one.
 fn install_emulator() -> Result<PathBuf> {
     let dir = shell::cache().join("compare").join(EMULATOR.rsplit('@').next().unwrap_or_default());
     if !dir.join("node_modules").exists() {

@@ -1,7 +1,7 @@
 //! `cargo xtask dev`: from a fresh clone to a running emulator with one command.
 //!
-//! Promise: the process that runs in the end is `pleiad` itself, not a child of ours, so that Ctrl-C and
-//! signals reach it; it runs where the user stands, so that relative paths mean what they say.
+//! Guarantees: `pleiad` replaces this process and is not its child, so that Ctrl-C and signals reach it. It runs in the
+//! user's current directory, so that relative paths mean what the user expects.
 
 use std::process::Command;
 
@@ -22,7 +22,7 @@ pub fn run(args: &[String]) -> Result {
 #[cfg(unix)]
 fn replace_ourselves(command: &mut Command) -> Result {
     use std::os::unix::process::CommandExt;
-    let error = command.exec(); // comes back only if it could not start
+    let error = command.exec(); // returns only if the program could not start
     Err(format!("cannot start `{}`: {error}", shell::line(command)))
 }
 

@@ -1,10 +1,10 @@
 //! `cargo xtask interop`: the official SDKs, unmodified, against the binary.
 //!
-//! Promise: each suite meets a fresh server with no data and is told where it is through its environment
-//! (PLEIAD_ENDPOINT, PLEIAD_ENDPOINT_HTTPS, PLEIAD_KEY, PLEIAD_CA_FILE), and another that holds containers to their
-//! throughput (PLEIAD_ENDPOINT_LIMITED), and a third whose account may be restored as a whole (PLEIAD_ENDPOINT_RESTORED). Everything that is downloaded or
-//! compiled for a suite lives in ~/.cache/pleiad/interop; the working tree stays as it was.
-//! What a suite asserts is the suite's business: tests/interop/<name>.
+//! Guarantees: each suite gets three fresh, empty servers through its environment: the main one (PLEIAD_ENDPOINT,
+//! PLEIAD_ENDPOINT_HTTPS, PLEIAD_KEY, PLEIAD_CA_FILE), one with rate limiting (PLEIAD_ENDPOINT_LIMITED), and one whose
+//! account the suite may restore from a snapshot (PLEIAD_ENDPOINT_RESTORED). Everything that is downloaded or compiled
+//! for a suite is stored in ~/.cache/pleiad/interop; the working tree does not change. The suites are in
+//! tests/interop/<name>.
 
 mod suites;
 
@@ -19,7 +19,7 @@ use crate::shell::{self, Result};
 
 use suites::{SUITES, Suite};
 
-/// Where a suite is, and where it may write.
+/// The directory of a suite, and the one that it may write to.
 pub struct SuiteDirs {
     pub source: PathBuf,
     pub cache: PathBuf,
@@ -50,14 +50,14 @@ pub fn run_all() -> Result {
     run(&[])
 }
 
-/// What was asked for by name may not pass by being left out, and a run without any suite proves nothing.
+/// A suite that was requested by name must run, and a run without any suite is a failure.
 fn verdict(passed: usize, failed: &[&str], asked: usize) -> Result {
     if !failed.is_empty() {
         return Err(format!("failed: {0}\nagain: cargo xtask interop {0}", failed.join(" ")));
     }
     match passed {
-        0 => Err("no suite could be run".to_owned()),
-        _ if passed < asked => Err("a suite that was asked for by name was left out".to_owned()),
+        0 => Err("no suite could run".to_owned()),
+        _ if passed < asked => Err("a suite that was requested by name was skipped".to_owned()),
         _ => Ok(()),
     }
 }
@@ -89,7 +89,7 @@ fn report(suite: &Suite, binary: &Path) -> SuiteOutcome {
     let took = start.elapsed().as_secs_f64();
     match &outcome {
         SuiteOutcome::Passed => println!("{} {} ({took:.1} s)", shell::green("passed:"), suite.name),
-        SuiteOutcome::LeftOut(why) => println!("{} {}: {why}", shell::yellow("left out:"), suite.name),
+        SuiteOutcome::LeftOut(why) => println!("{} {}: {why}", shell::yellow("skipped:"), suite.name),
         SuiteOutcome::Failed(why) => println!("{} {} ({took:.1} s): {why}", shell::red("FAILED:"), suite.name),
     }
     outcome
@@ -116,7 +116,7 @@ fn place(suite: &Suite) -> SuiteDirs {
     }
 }
 
-/// A suite's SDK, ready to be used.
+/// Installs a suite's SDK and returns its directories.
 pub fn prepared(name: &str) -> Result<SuiteDirs> {
     let suites = chosen(&[name.to_owned()])?;
     let suite = suites.first().ok_or("no suite")?;
@@ -145,10 +145,10 @@ fn prepare_and_run(suite: &Suite, place: &SuiteDirs, binary: &Path) -> Result {
     test.env("PLEIAD_ENDPOINT_LIMITED", &limited.endpoint).env("PLEIAD_ENDPOINT_RESTORED", &restored.endpoint);
     let ran = shell::run(&mut test);
     let stopped = server.stop().and(limited.stop()).and(restored.stop());
-    stopped.and(ran) // a server that died is why the suite failed; say that first
+    stopped.and(ran) // a crashed server explains a failed suite; report it first
 }
 
-/// Whose bearer tokens the server takes: tests/interop/tokens/README.md.
+/// The issuer of bearer tokens that the server accepts: tests/interop/tokens/README.md.
 fn token_settings() -> [String; 4] {
     let file = |name: &str| tokens().join(name).display().to_string();
     [
@@ -163,16 +163,16 @@ fn tokens() -> PathBuf {
     shell::root().join("tests/interop/tokens")
 }
 
-/// The environment every suite reads.
+/// The environment that every suite reads.
 fn tell_where(test: &mut Command, server: &TestServer, certificate: &Path) {
     test.env("PLEIAD_ENDPOINT", &server.endpoint)
         .env("PLEIAD_ENDPOINT_HTTPS", &server.endpoint_https)
         .env("PLEIAD_KEY", EMULATOR_KEY)
         .env("PLEIAD_CA_FILE", certificate)
-        .env("PLEIAD_README", shell::root().join("README.md")) // its snippets are tests too
-        .env("PLEIAD_SCRIPTS", shell::root().join("tests/interop/scripts")) // what all of them have the server run
-        .env("PLEIAD_TOKENS", tokens()) // what they sign bearer tokens with
-        .env("NODE_EXTRA_CA_CERTS", certificate); // Node reads this one only when it starts
+        .env("PLEIAD_README", shell::root().join("README.md")) // its code snippets are tests, too
+        .env("PLEIAD_SCRIPTS", shell::root().join("tests/interop/scripts")) // scripts that all suites store on the server
+        .env("PLEIAD_TOKENS", tokens()) // the key that signs bearer tokens
+        .env("NODE_EXTRA_CA_CERTS", certificate); // Node reads this variable only at its start
     without_proxy(test);
 }
 
@@ -182,7 +182,7 @@ pub fn without_proxy(test: &mut Command) {
     }
 }
 
-/// A proxy for the wide world must not be asked for the server next door.
+/// Requests to localhost must not go through a configured proxy.
 fn with_localhost(exceptions: &str) -> String {
     let others = exceptions.split(',').map(str::trim).filter(|host| !host.is_empty());
     others.chain(["localhost", "127.0.0.1", "::1"]).collect::<Vec<_>>().join(",")
@@ -196,7 +196,7 @@ mod tests {
     fn a_run_without_a_suite_is_no_success() {
         assert!(verdict(0, &[], 0).is_err());
         assert!(verdict(1, &[], 0).is_ok());
-        assert!(verdict(1, &[], 2).is_err(), "one of the two asked for was left out");
+        assert!(verdict(1, &[], 2).is_err(), "one of the two requested suites was skipped");
         assert!(verdict(3, &["js", "go"], 0).unwrap_err().contains("cargo xtask interop js go"));
     }
 

@@ -1,38 +1,38 @@
-//! `cargo xtask <command>`: everything one does with this repository besides editing it.
+//! `cargo xtask <command>`: the repository's tasks: test, set up, run, measure.
 //!
-//! Promise: standard library only, so that the first `cargo xtask` on a new machine answers in seconds, before
-//! anything heavy is compiled. What CI runs is what we run: `.ci/run` calls `cargo xtask test` and nothing else.
+//! Guarantees: it uses the standard library only, so that the first `cargo xtask` on a new machine answers in seconds,
+//! before anything heavy is compiled. CI runs what developers run: `.ci/run` calls `cargo xtask test` and nothing else.
 
-mod shell; // where things are, how a program is run, how we speak
+mod shell; // directories, running programs, coloured output
 
-mod bench; // how fast, against ceilings and beside others
+mod bench; // benchmarks, against ceilings and other systems
 mod dev; // build and run the emulator
-mod interop; // real SDKs against the real binary
-mod server;
-mod rocksdb;
-mod setup; // is everything here that the build needs?
-mod soak; // partitions change under real SDKs
-mod test; // every check, in order
-mod tidy; // the house checks itself // the real binary, started and stopped
+mod interop; // official SDKs against the binary
+mod server; // the binary, started for a test and stopped after it
+mod rocksdb; // RocksDB, compiled once per machine
+mod setup; // installs the tools that building and testing need
+mod soak; // splits and merges under load from SDKs
+mod test; // all checks, in order
+mod tidy; // static checks of the repository's own rules
 
 use std::process::ExitCode;
 
 const USAGE: &str = "\
 cargo xtask <command>
 
-  test [step…]       every check, in order; or only the steps named:
+  test [step…]       all checks, in order; or only the named steps:
                      fmt clippy tidy unit golden crash interop soak
-  dev [args…]        build, then `pleiad dev args…` (set up what the build needs first)
+  dev [args…]        build, then run `pleiad dev args…` (sets up what the build needs first)
   setup              install what building and testing need (compiler, libclang, python3, node)
-  tidy               the house checks itself: arrows between crates, paths and settings in the docs,
-                     requirement numbers, module headers, dead golden pages
-  interop [suite…]   real SDKs against the binary: python js rust java go
-  bench [--write]    speed against the bare HTTP server and the bare store; --write: into docs/performance.md
-  bench query        queries over a million items beside PostgreSQL and DuckDB; --items N, --write
-  bench scripts      stored procedures, functions in queries, batches against the same work without them; --write
-  bench vector       the nearest of 100,000 vectors by graph, against looking at every one; --write
-  bench elastic      throughput held to, 1 to 500 partitions, a split of a million items under load; --items N, --write
-  compare            the same loads beside cosmosdb-server and PostgreSQL, into docs/performance.md";
+  tidy               static checks: dependencies between crates, paths and settings in the docs,
+                     requirement numbers, module headers, unused golden pages and more
+  interop [suite…]   official SDKs against the binary: python js rust java go
+  bench [--write]    speed relative to a bare HTTP server and a bare store; --write: into docs/performance.md
+  bench query        query times over a million items, compared with PostgreSQL and DuckDB; --items N, --write
+  bench scripts      stored procedures, user-defined functions and batches against the same work without them; --write
+  bench vector       approximate against exact search in 100,000 vectors; --write
+  bench elastic      rate limiting, 1 to 500 partitions, a split of a million items under load; --items N, --write
+  compare            the same loads on cosmosdb-server and PostgreSQL, into docs/performance.md";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
 
 fn dispatch(args: &[String]) -> shell::Result {
     let Some((command, rest)) = args.split_first() else {
-        return Err(format!("which command?\n\n{USAGE}"));
+        return Err(format!("a command is missing\n\n{USAGE}"));
     };
     match command.as_str() {
         "test" => test::run(rest),

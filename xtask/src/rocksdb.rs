@@ -1,12 +1,12 @@
 //! RocksDB, compiled once per machine.
 //!
-//! Promise: after `ensure`, every cargo call of ours links the same static library, whatever packages it
-//! builds. Left alone, cargo would compile RocksDB's C++ again (ten minutes) whenever a different selection of
-//! packages changes the features of something its build script uses, however remotely
+//! Guarantees: after `ensure`, every cargo call of xtask links the same static library, whatever packages it builds.
+//! Otherwise cargo would compile RocksDB's C++ code again (ten minutes) whenever a different selection of packages
+//! changes the features of a direct or indirect dependency of its build script
 //! (docs/decisions/0005-rocksdb-built-once.md).
 //!
 //! ```text
-//! Cargo.lock says librocksdb-sys 0.19.0+11.8.1
+//! Cargo.lock contains librocksdb-sys 0.19.0+11.8.1
 //!   → ~/.cache/pleiad/rocksdb/0.19.0+11.8.1/librocksdb.a     ROCKSDB_LIB_DIR, ROCKSDB_STATIC
 //! ```
 
@@ -17,10 +17,10 @@ use crate::shell::{self, Result};
 
 const CRATE: &str = "librocksdb-sys";
 const LIBRARY: &str = "librocksdb.a";
-/// As `storage` asks for them through the crate `rocksdb`.
+/// The features that `storage` enables through the crate `rocksdb`.
 const FEATURES: &str = r#"["lz4", "zstd", "bindgen-runtime"]"#;
 
-/// Tells a cargo call where the library is, if it is there and the user has not said otherwise.
+/// Sets the library's directory for a cargo call, if the library exists and the user has not set another.
 pub fn link(cargo: &mut Command) {
     let Some(place) = place().filter(|place| place.join(LIBRARY).exists()) else { return };
     if std::env::var_os("ROCKSDB_LIB_DIR").is_none() {
@@ -28,7 +28,7 @@ pub fn link(cargo: &mut Command) {
     }
 }
 
-/// Compiles the library unless it is there.
+/// Compiles the library unless it exists.
 pub fn ensure() -> Result {
     let Some(place) = place() else { return Err(format!("Cargo.lock names no {CRATE}")) };
     if place.join(LIBRARY).exists() || std::env::var_os("ROCKSDB_LIB_DIR").is_some() {
@@ -36,7 +36,7 @@ pub fn ensure() -> Result {
     }
     println!(
         "{} compiles RocksDB, the storage engine inside Pleiad, from its C++ source: about 10 minutes\n\
-         on 2 cores, once. The result stays in {}; later builds do without.",
+         on 2 cores, once. The result stays in {}; later builds reuse it.",
         shell::bold("The first build"),
         place.display()
     );
@@ -47,7 +47,7 @@ pub fn ensure() -> Result {
     keep(&work, &place)
 }
 
-/// Where the library of the locked version is kept.
+/// The directory of the library of the locked version.
 fn place() -> Option<PathBuf> {
     let lock = std::fs::read_to_string(shell::root().join("Cargo.lock")).ok()?;
     Some(shell::cache().join("rocksdb").join(locked_version(&lock)?))
@@ -59,7 +59,7 @@ fn locked_version(lock: &str) -> Option<&str> {
     lines.nth(1)?.strip_prefix("version = \"")?.strip_suffix('"')
 }
 
-/// A package of nothing but that dependency, with our lock so that its own dependencies are the same.
+/// A package with only that dependency, and with the workspace's lock file so that its own dependencies are the same.
 fn write_project(work: &Path) -> Result {
     let lock = std::fs::read_to_string(shell::root().join("Cargo.lock")).map_err(|e| format!("Cargo.lock: {e}"))?;
     let version = locked_version(&lock).ok_or("Cargo.lock names no RocksDB")?;
@@ -75,13 +75,13 @@ fn write_project(work: &Path) -> Result {
     write(work.join("src").join("lib.rs"), "")
 }
 
-/// Moves the finished library into place in one step, then drops what it took to build it.
+/// Moves the finished library to its directory atomically, then deletes the build directory.
 fn keep(work: &Path, place: &Path) -> Result {
     let builds = shell::list(&work.join("target").join("release").join("build"));
     let built = builds.iter().map(|dir| dir.join("out").join(LIBRARY)).find(|library| library.exists());
-    let built = built.ok_or("the build of RocksDB left no library")?;
+    let built = built.ok_or("the build of RocksDB produced no library")?;
     std::fs::rename(&built, place.join(LIBRARY)).map_err(|e| format!("{}: {e}", built.display()))?;
-    let _ = std::fs::remove_dir_all(work); // only space is lost if this fails
+    let _ = std::fs::remove_dir_all(work); // a failure only wastes disk space
     Ok(())
 }
 

@@ -1,7 +1,7 @@
-//! The real binary, started for a test and stopped after it.
+//! The binary, started for a test and stopped after it.
 //!
-//! Promise: `start` returns a server that answers (it has printed its ready line), on a port nobody else has,
-//! with data that nobody keeps; dropping it leaves no process behind.
+//! Guarantees: `start` returns a server that accepts requests (it has printed its ready line), on a free port, with
+//! data in memory; dropping it leaves no process behind.
 //!
 //! The ready line is one line of JSON on stdout:
 //!   {"ready":true,"endpoint":"http://localhost:40117","https":"https://localhost:40117","port":40117,"pid":4711}
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use crate::shell::{self, Result};
 
-/// The key every Cosmos emulator has; public, and in the documentation of every SDK.
+/// The well-known key of the Cosmos emulators; public, and in the documentation of every SDK.
 pub const EMULATOR_KEY: &str =
     "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
 
@@ -32,7 +32,7 @@ pub struct TestServer {
 }
 
 impl TestServer {
-    /// Starts `pleiad` as an emulator, with these flags; what it says on stderr goes to `log`.
+    /// Starts `pleiad` as an emulator with these flags; its stderr goes to `log`.
     pub fn start(mut pleiad: Command, flags: &[&str], log: PathBuf) -> Result<TestServer> {
         let stderr = File::create(&log).map_err(|e| format!("cannot write {}: {e}", log.display()))?;
         pleiad.args(["dev", "--port", "0", "--ephemeral"]).args(flags);
@@ -40,10 +40,10 @@ impl TestServer {
         let mut child = pleiad.spawn().map_err(|e| format!("cannot start `{}`: {e}", shell::line(&pleiad)))?;
         let stdout = child.stdout.take();
         let mut server = TestServer { child, log, endpoint: String::new(), endpoint_https: String::new(), port: 0 };
-        let ready = stdout.and_then(wait_for_ready).ok_or_else(|| server.autopsy("did not say it was ready"))?;
+        let ready = stdout.and_then(wait_for_ready).ok_or_else(|| server.autopsy("did not report readiness"))?;
         match server.read_ready(&ready) {
             Some(()) => Ok(server),
-            None => Err(server.autopsy(&format!("said it is ready in words we do not know: {ready}"))),
+            None => Err(server.autopsy(&format!("printed a ready line that cannot be parsed: {ready}"))),
         }
     }
 
@@ -54,12 +54,12 @@ impl TestServer {
         Some(())
     }
 
-    /// The certificate a client must trust to use HTTPS, as PEM.
+    /// The certificate that a client must trust to use HTTPS, as PEM.
     pub fn certificate(&self) -> Result<Vec<u8>> {
         http_get(self.port, "/_explorer/emulator.pem")
     }
 
-    /// Asks it to stop and waits; an error if it had already gone, which no suite should have caused.
+    /// Sends SIGTERM and waits; returns an error if the process had already ended, which no suite should cause.
     pub fn stop(mut self) -> Result {
         if let Ok(Some(status)) = self.child.try_wait() {
             return Err(self.autopsy(&format!("ended while the suite was running ({status})")));
@@ -85,18 +85,18 @@ impl TestServer {
 
 impl Drop for TestServer {
     fn drop(&mut self) {
-        let _ = self.child.kill(); // it may be gone already, which is what we want
+        let _ = self.child.kill(); // it may have ended already, which is fine
         let _ = self.child.wait();
     }
 }
 
-/// The first line, or None if the server ends or stays silent. Goes on reading, so that the server never blocks
+/// The ready line, or None if the server ends or times out. A thread goes on reading, so that the server never blocks
 /// on a full pipe.
 fn wait_for_ready(stdout: ChildStdout) -> Option<String> {
     let (send, receive) = mpsc::channel();
     std::thread::spawn(move || {
         for line in BufReader::new(stdout).lines().map_while(|line| line.ok()) {
-            let _ = send.send(line); // nobody listens after the first
+            let _ = send.send(line); // the receiver is dropped after the ready line
         }
     });
     let deadline = Instant::now() + READY_WITHIN;
@@ -108,7 +108,7 @@ fn wait_for_ready(stdout: ChildStdout) -> Option<String> {
     }
 }
 
-/// The value of a string member in one line of flat JSON without escapes, which is what a ready line is.
+/// The value of a string member in one line of flat JSON without escapes, such as a ready line.
 fn json_text(line: &str, name: &str) -> Option<String> {
     let rest = after_name(line, name)?.strip_prefix('"')?;
     rest.split_once('"').map(|(value, _)| value.to_owned())
@@ -125,7 +125,7 @@ fn after_name<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     Some(rest.trim_start().strip_prefix(':')?.trim_start())
 }
 
-/// HTTP/1.0, so that the answer is the body and then the end: no chunks to put together.
+/// HTTP/1.0, so that the response ends with the connection and has no chunks.
 fn http_get(port: u16, path: &str) -> Result<Vec<u8>> {
     let wrong = |what: String| format!("GET {path} on port {port}: {what}");
     let mut stream = TcpStream::connect(("localhost", port)).map_err(|e| wrong(e.to_string()))?;
@@ -138,12 +138,12 @@ fn http_get(port: u16, path: &str) -> Result<Vec<u8>> {
 }
 
 fn body_of(answer: &[u8]) -> std::result::Result<Vec<u8>, String> {
-    let end = answer.windows(4).position(|window| window == b"\r\n\r\n").ok_or("no complete answer")?;
+    let end = answer.windows(4).position(|window| window == b"\r\n\r\n").ok_or("incomplete response")?;
     let head = String::from_utf8_lossy(&answer[..end]);
     let status = head.lines().next().unwrap_or_default();
     match status.split(' ').nth(1) {
         Some("200") => Ok(answer[end + 4..].to_vec()),
-        _ => Err(format!("the server answered `{status}`")),
+        _ => Err(format!("the server returned `{status}`")),
     }
 }
 
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(json_text(READY, "absent"), None);
     }
 
-    /// A shell that plays the server; the arguments of the real one are lost on it.
+    /// A shell script in place of the server; it ignores the server's arguments.
     fn play(script: &str) -> Result<TestServer> {
         let (dir, mut shell) = (tempfile::tempdir().unwrap(), Command::new("sh"));
         shell.args(["-c", script]);
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn a_server_that_does_not_start_says_why() {
         let told = play("echo the port is taken >&2; exit 1").err().unwrap();
-        assert!(told.contains("did not say it was ready") && told.contains("the port is taken"), "{told}");
+        assert!(told.contains("did not report readiness") && told.contains("the port is taken"), "{told}");
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! `cargo xtask setup`: is everything here that building and testing need?
+//! `cargo xtask setup`: checks that the tools for building and testing are installed, and installs missing ones.
 //!
-//! Promise: when everything is there we only look (no package manager is started). What is missing is
-//! installed where we may (as root, with a sudo that asks nothing, or with brew), after printing the line that
-//! does it; elsewhere, or with PLEIAD_NO_INSTALL set, we say exactly what to type and stop.
+//! Guarantees: if nothing is missing it only checks, and starts no package manager. It installs a missing tool if it
+//! has the permission (as root, with a sudo that needs no password, or with brew), after printing the command line;
+//! otherwise, or with PLEIAD_NO_INSTALL set, it prints the exact command to type and stops.
 
 mod probe;
 
@@ -13,7 +13,7 @@ use std::process::Command;
 
 use crate::shell::{self, Result};
 
-/// What the needs are for; a step asks only for its own.
+/// What a tool is needed for; a step checks only its own scopes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SetupScope {
     Build,
@@ -27,7 +27,7 @@ struct RequiredTool {
     what: &'static str,
     why: &'static str,
     found: fn() -> bool,
-    /// Package names for apt-get, dnf, apk, pacman, brew, in that order; empty: comes with the system there.
+    /// Package names for apt-get, dnf, apk, pacman, brew, in that order; empty: part of the system.
     packages: [&'static str; 5],
 }
 
@@ -42,7 +42,7 @@ const NEEDS: [RequiredTool; 7] = [
     RequiredTool {
         scope: SetupScope::Build,
         what: "libclang and its headers",
-        why: "RocksDB's bindings are generated while building (LIBCLANG_PATH names another place)",
+        why: "RocksDB's bindings are generated while building (LIBCLANG_PATH names another directory)",
         found: probe::libclang,
         packages: ["libclang-dev", "clang-devel", "clang-dev clang-libclang", "clang", "llvm"],
     },
@@ -56,7 +56,7 @@ const NEEDS: [RequiredTool; 7] = [
     RequiredTool {
         scope: SetupScope::Interop,
         what: "python3 with venv",
-        why: "the Python SDK is tested in an environment of its own",
+        why: "the Python SDK is tested in its own environment",
         found: probe::python,
         packages: ["python3 python3-venv", "python3", "python3", "python", "python"],
     },
@@ -70,20 +70,20 @@ const NEEDS: [RequiredTool; 7] = [
     RequiredTool {
         scope: SetupScope::Compare,
         what: "node 18 or newer, with npm",
-        why: "one of the servers we compare with runs on it",
+        why: "one of the systems in the comparison runs on it",
         found: probe::node,
         packages: ["nodejs npm", "nodejs npm", "nodejs npm", "nodejs npm", "node"],
     },
     RequiredTool {
         scope: SetupScope::Compare,
         what: "PostgreSQL with pgbench",
-        why: "one of the servers we compare with",
+        why: "one of the systems in the comparison",
         found: || probe::postgres_programs().is_some(),
         packages: ["postgresql", "postgresql-server postgresql-contrib", "postgresql", "postgresql", "postgresql"],
     },
 ];
 
-/// Parts of the Rust toolchain that a minimal installation leaves out.
+/// Parts of the Rust toolchain that a minimal installation omits.
 const COMPONENTS: [(&str, &str); 2] = [("rustfmt", "fmt"), ("clippy", "clippy")];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,11 +105,11 @@ const MANAGERS: [(Manager, &str); 5] = [
 
 pub fn run() -> Result {
     ensure(&[SetupScope::Build, SetupScope::Lint, SetupScope::Interop])?;
-    println!("{} everything that building and testing need is here", shell::green("setup:"));
+    println!("{} all tools for building and testing are installed", shell::green("setup:"));
     Ok(())
 }
 
-/// Returns when everything these scopes need is here, or says what to do.
+/// Ensures that the tools of these scopes are installed, or returns an error that says what to do.
 pub fn ensure(scopes: &[SetupScope]) -> Result {
     if scopes.contains(&SetupScope::Lint) {
         ensure_components()?;
@@ -135,7 +135,7 @@ fn missing(scopes: &[SetupScope]) -> Vec<&'static RequiredTool> {
 fn ensure_components() -> Result {
     for (component, subcommand) in COMPONENTS {
         if !shell::works("cargo", [subcommand, "--version"]) {
-            println!("{} {component} is missing, asking rustup for it", shell::yellow("setup:"));
+            println!("{} {component} is missing, installing it with rustup", shell::yellow("setup:"));
             let mut rustup = shell::command("rustup", ["component", "add", component]);
             shell::run(&mut rustup).map_err(|e| format!("{e}\ninstall {component} for your Rust toolchain"))?;
         }
@@ -146,7 +146,7 @@ fn ensure_components() -> Result {
 fn install(missing: &[&RequiredTool]) -> Result {
     let Some(manager) = MANAGERS.iter().find(|(_, program)| probe::on_path(program)).map(|(manager, _)| *manager)
     else {
-        return Err("no package manager we know is here; install the above by hand, then run this again".to_owned());
+        return Err("no supported package manager was found; install the above by hand, then run this again".to_owned());
     };
     let lines = install_lines(manager, missing);
     let Some(prefix) = privilege(manager).filter(|_| env::var_os("PLEIAD_NO_INSTALL").is_none()) else {
@@ -158,7 +158,7 @@ fn install(missing: &[&RequiredTool]) -> Result {
     Ok(())
 }
 
-/// The words in front of the install command, or None if we may not install.
+/// The prefix of the install command, or None without the permission to install.
 fn privilege(manager: Manager) -> Option<Vec<&'static str>> {
     match manager {
         Manager::Brew => Some(vec![]),
@@ -192,7 +192,7 @@ fn install_lines(manager: Manager, missing: &[&RequiredTool]) -> Vec<String> {
     }
 }
 
-/// The lines as a person types them, who is rarely root.
+/// The lines for a user to type, usually not as root.
 fn to_type(manager: Manager, lines: &[String]) -> String {
     let sudo = if manager == Manager::Brew || probe::is_root() { "" } else { "sudo " };
     lines.iter().map(|line| format!("  {sudo}{line}")).collect::<Vec<_>>().join("\n")

@@ -1,7 +1,7 @@
-//! What every command shares: where the repository and its caches are, how a program is run, how we speak.
+//! Shared by all commands: directories of the repository and its caches, running programs, coloured output.
 //!
-//! Promise: every cargo call that compiles the product goes through `cargo()`, so that it lands in one target
-//! directory and links one RocksDB (docs/decisions/0002-shared-target-directory.md, 0005-rocksdb-built-once.md).
+//! Invariant: every cargo call that compiles the product goes through `cargo()`, so that it uses one target directory
+//! and links one RocksDB (docs/decisions/0002-shared-target-directory.md, 0005-rocksdb-built-once.md).
 
 use std::env;
 use std::ffi::OsStr;
@@ -11,10 +11,10 @@ use std::process::{Command, Stdio};
 
 use crate::rocksdb;
 
-/// The error is a message for the person at the keyboard; nobody matches on it.
+/// The error is a message for the person at the keyboard; no code matches on it.
 pub type Result<T = ()> = std::result::Result<T, String>;
 
-// ---- where ----------------------------------------------------------------------------------------------
+// ---- directories ----------------------------------------------------------------------------------------
 
 pub fn root() -> PathBuf {
     let manifest = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
@@ -28,10 +28,10 @@ pub fn cache() -> PathBuf {
     home.map(PathBuf::from).unwrap_or_else(env::temp_dir).join(".cache").join("pleiad")
 }
 
-/// Where cargo puts the product: CARGO_TARGET_DIR if the user has one, else the shared directory.
+/// Cargo's target directory for the product: CARGO_TARGET_DIR if the user has set it, else the shared directory.
 pub fn target() -> PathBuf {
     match env::var_os("CARGO_TARGET_DIR").filter(|set| !set.is_empty()) {
-        // Cargo reads a relative one from where the user stands, and so must we.
+        // Cargo resolves a relative path against the user's current directory.
         Some(set) => env::current_dir().unwrap_or_default().join(set),
         None => cache().join("target"),
     }
@@ -53,7 +53,7 @@ pub fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-// ---- run ------------------------------------------------------------------------------------------------
+// ---- running programs -----------------------------------------------------------------------------------
 
 pub fn command<I: AsRef<OsStr>>(program: impl AsRef<OsStr>, args: impl IntoIterator<Item = I>) -> Command {
     let mut command = Command::new(program);
@@ -64,7 +64,7 @@ pub fn command<I: AsRef<OsStr>>(program: impl AsRef<OsStr>, args: impl IntoItera
     command
 }
 
-/// Cargo on this workspace: one target directory, and nothing left over from the cargo that runs us.
+/// Cargo on this workspace: one target directory, and no variables left over from the cargo that runs xtask.
 pub fn cargo<I: AsRef<OsStr>>(args: impl IntoIterator<Item = I>) -> Command {
     let mut cargo = bare_cargo(args);
     cargo.env("CARGO_TARGET_DIR", target()).current_dir(root());
@@ -72,7 +72,7 @@ pub fn cargo<I: AsRef<OsStr>>(args: impl IntoIterator<Item = I>) -> Command {
     cargo
 }
 
-/// Cargo without a target directory: for workspaces that are not ours.
+/// Cargo without a target directory: for other workspaces.
 pub fn bare_cargo<I: AsRef<OsStr>>(args: impl IntoIterator<Item = I>) -> Command {
     let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut cargo = command(program, args);
@@ -83,7 +83,7 @@ pub fn bare_cargo<I: AsRef<OsStr>>(args: impl IntoIterator<Item = I>) -> Command
     cargo
 }
 
-/// Runs it with our own output; an error names the line.
+/// Runs the command with inherited output; an error contains the command line.
 pub fn run(command: &mut Command) -> Result {
     let status = command.status().map_err(|e| format!("cannot start `{}`: {e}", line(command)))?;
     match status.success() {
@@ -92,7 +92,7 @@ pub fn run(command: &mut Command) -> Result {
     }
 }
 
-/// Runs it and returns what it printed on stdout.
+/// Runs the command and returns its standard output.
 pub fn output(command: &mut Command) -> Result<String> {
     let output = command.output().map_err(|e| format!("cannot start `{}`: {e}", line(command)))?;
     if !output.status.success() {
@@ -102,21 +102,21 @@ pub fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Does it run and succeed? Says nothing.
+/// Returns true if the program runs and succeeds. Prints nothing.
 pub fn works<I: AsRef<OsStr>>(program: &str, args: impl IntoIterator<Item = I>) -> bool {
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }
 
-/// The command as one would type it.
+/// The command line as a user would type it.
 pub fn line(command: &Command) -> String {
     let program = name(Path::new(command.get_program()));
     let words = command.get_args().map(|arg| arg.to_string_lossy().into_owned());
     std::iter::once(program).chain(words).collect::<Vec<_>>().join(" ")
 }
 
-// ---- speak ----------------------------------------------------------------------------------------------
+// ---- coloured output------------------------------------------------------------------------------------
 
 pub fn colours() -> bool {
     let set = |name| env::var_os(name).is_some_and(|value| !value.is_empty() && value != "false");

@@ -1,14 +1,14 @@
-//! `cargo xtask test soak`: partitions split and merge without end while two SDKs work on them.
+//! `cargo xtask test soak`: partitions split and merge continuously while clients of two SDKs read and write.
 //!
-//! Promise: the binary is everyone's, the SDKs are those of the interop suites, unmodified. What is done, and what must hold, is
-//! the business of tests/soak.
+//! The binary is the release build, and the SDKs are those of the interop suites, unmodified. The load and its
+//! invariants are in tests/soak.
 
 use std::fs;
 
 use crate::interop;
 use crate::shell::{self, Result};
 
-/// Partitions split; and merge; and the server is killed now and then.
+/// Only splits, or splits and merges; without and with a server that is killed now and then.
 const WORLDS: [&[&str]; 4] = [&["splits"], &["merges"], &["splits", "killed"], &["merges", "killed"]];
 
 pub fn run() -> Result {

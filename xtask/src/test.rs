@@ -1,7 +1,7 @@
-//! `cargo xtask test`: every check, in order, cheapest first.
+//! `cargo xtask test`: all checks, in order, cheapest first.
 //!
-//! Promise: stops at the first failure with the line that runs that step again, and ends with a table of what
-//! ran and how long it took. A step does not know the others; each can be run alone.
+//! Guarantees: it stops at the first failure with the command line that runs the failed step again, and ends with a
+//! table of the steps and their times. Steps do not depend on each other; each can run alone.
 
 mod targets;
 
@@ -19,26 +19,26 @@ struct TestStep {
 }
 
 const STEPS: [TestStep; 8] = [
-    TestStep { name: "fmt", about: "rustfmt agrees", needs: &[SetupScope::Lint], run: fmt },
+    TestStep { name: "fmt", about: "rustfmt finds nothing to change", needs: &[SetupScope::Lint], run: fmt },
     TestStep {
         name: "clippy",
-        about: "clippy has no objection",
+        about: "clippy finds no problem",
         needs: &[SetupScope::Lint, SetupScope::Build],
         run: clippy,
     },
-    TestStep { name: "tidy", about: "the house checks itself", needs: &[SetupScope::Build], run: tidy::run },
-    TestStep { name: "unit", about: "each crate alone", needs: &[SetupScope::Build], run: unit },
-    TestStep { name: "golden", about: "pages in several worlds", needs: &[SetupScope::Build], run: golden },
-    TestStep { name: "crash", about: "kill -9 under load", needs: &[SetupScope::Build], run: crash },
+    TestStep { name: "tidy", about: "static checks", needs: &[SetupScope::Build], run: tidy::run },
+    TestStep { name: "unit", about: "unit tests of all crates", needs: &[SetupScope::Build], run: unit },
+    TestStep { name: "golden", about: "golden pages in several worlds", needs: &[SetupScope::Build], run: golden },
+    TestStep { name: "crash", about: "crash tests: kill -9 under load", needs: &[SetupScope::Build], run: crash },
     TestStep {
         name: "interop",
-        about: "real SDKs",
+        about: "official SDKs against the binary",
         needs: &[SetupScope::Build, SetupScope::Interop],
         run: interop::run_all,
     },
     TestStep {
         name: "soak",
-        about: "splits under real SDKs",
+        about: "splits and merges under load from SDKs",
         needs: &[SetupScope::Build, SetupScope::Interop],
         run: soak::run,
     },
@@ -47,7 +47,7 @@ const STEPS: [TestStep; 8] = [
 pub fn run(names: &[String]) -> Result {
     let steps = chosen(names)?;
     let needs: Vec<SetupScope> = steps.iter().flat_map(|step| step.needs).copied().collect();
-    setup::ensure(&needs)?; // now, not after twenty minutes
+    setup::ensure(&needs)?; // fail now, not after twenty minutes
     if needs.contains(&SetupScope::Build) {
         rocksdb::ensure()?;
     }
@@ -81,7 +81,7 @@ fn rerun(step: &TestStep) -> String {
     format!("cargo xtask test {}", step.name)
 }
 
-/// One line per step; `times` is shorter than `steps` when a step failed and the rest was not run.
+/// One line per step; `times` is shorter than `steps` if a step failed and the later ones did not run.
 fn summary(steps: &[&TestStep], times: &[Duration], passed: bool) -> String {
     let mut lines: Vec<String> = Vec::new();
     for (index, step) in steps.iter().enumerate() {
@@ -109,7 +109,7 @@ fn seconds(time: Duration) -> String {
 fn fmt() -> Result {
     let color = if shell::colours() { "auto" } else { "never" };
     let mut fmt = shell::cargo(["fmt", "--all", "--check", "--", "--color", color]);
-    shell::run(&mut fmt).map_err(|e| format!("{e}; `cargo fmt --all` repairs it"))
+    shell::run(&mut fmt).map_err(|e| format!("{e}; `cargo fmt --all` fixes it"))
 }
 
 fn clippy() -> Result {
@@ -117,7 +117,7 @@ fn clippy() -> Result {
     shell::run(&mut shell::cargo(args))
 }
 
-/// Everything cargo would test except the targets that are steps of their own.
+/// All tests of the workspace except the targets that are separate steps.
 fn unit() -> Result {
     let mut tests = shell::cargo(["test", "--release", "--workspace", "--lib", "--bins"]);
     for target in targets::integration(&shell::root()) {
@@ -130,7 +130,7 @@ fn unit() -> Result {
 }
 
 /// The runner appends the path of each page it runs to the file that PLEIAD_GOLDEN_RAN names; a page that is in
-/// the tree and not in that file proves nothing, so it fails the step.
+/// the tree and not in that file tests nothing, so it fails the step.
 fn golden() -> Result {
     let ran = shell::target().join("golden-pages-ran.txt");
     let _ = std::fs::remove_file(&ran); // absent on the first run

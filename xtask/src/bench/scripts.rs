@@ -1,4 +1,5 @@
-//! `cargo xtask bench scripts`: what stored procedures, user-defined functions and batches cost, against the same work without them.
+//! `cargo xtask bench scripts`: the cost of stored procedures, user-defined functions and batches, against the same
+//! work without them.
 
 use super::{measure, only_write};
 use crate::setup::{self, SetupScope};

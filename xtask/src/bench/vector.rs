@@ -1,4 +1,4 @@
-//! `cargo xtask bench vector`: how fast and how well the nearest vectors are found by a graph, against looking at every vector.
+//! `cargo xtask bench vector`: speed and recall of approximate vector search, against exact k-NN.
 
 use std::ffi::OsStr;
 
@@ -8,7 +8,7 @@ use crate::shell::Result;
 
 const ITEMS: &str = "100000";
 
-/// `ITEMS` first, if it should not be a hundred thousand.
+/// The first argument may be a number of items other than a hundred thousand.
 pub fn run(args: &[String]) -> Result {
     let (items, args) = match args.split_first() {
         Some((items, rest)) if items.parse::<u64>().is_ok() => (items.as_str(), rest),

@@ -1,8 +1,8 @@
-//! The suites: what each needs, how its SDK is installed, how its tests are run.
+//! The suites: required tools, installation of the SDK, test command.
 //!
-//! Promise: what is pinned in a suite's files is what is installed. An environment is built again only when
-//! those files or the toolchain change (a stamp remembers their hash); cargo, go and maven keep caches of their
-//! own and need no stamp.
+//! Guarantees: the installed versions are those that a suite's files pin. An environment is built again only when those
+//! files or the toolchain change (a stamp file contains their hash); cargo, go and maven have their own caches and need
+//! no stamp.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -14,9 +14,9 @@ use crate::shell::{self, Result};
 
 pub struct Suite {
     pub name: &'static str,
-    /// Programs without which the suite is left out. Python and node are not here: `setup` brings them.
+    /// Programs without which the suite is skipped. Python and node are not here: `setup` installs them.
     pub toolchain: &'static [&'static str],
-    /// How the name of a file with tests ends: most runners are content with none, and we are not.
+    /// The suffix of file names with tests: most runners accept a suite without tests, xtask does not.
     pub tests: &'static str,
     pub prepare: fn(&SuiteDirs) -> Result,
     pub test: fn(&SuiteDirs) -> Command,
@@ -45,7 +45,7 @@ fn python_prepare(place: &SuiteDirs) -> Result {
 }
 
 fn python_test(place: &SuiteDirs) -> Command {
-    // Neither byte code nor pytest's notes may appear in the working tree.
+    // Neither byte code nor pytest's cache may appear in the working tree.
     let python = place.cache.join("venv/bin/python");
     let mut test = shell::command(python, ["-m", "pytest", "-q", "-p", "no:cacheprovider"]);
     test.env("PYTHONDONTWRITEBYTECODE", "1").current_dir(&place.source);
@@ -54,7 +54,8 @@ fn python_test(place: &SuiteDirs) -> Command {
 
 // ---- js -------------------------------------------------------------------------------------------------
 
-/// A module is looked up from where the importing file is, so the suite runs as a copy beside its node_modules.
+/// Node resolves modules from the directory of the importing file, so the suite runs as a copy next to its
+/// node_modules.
 fn js_prepare(place: &SuiteDirs) -> Result {
     let copy = place.cache.join("suite");
     copy_fresh(&place.source, &copy, "node_modules")?;
@@ -80,8 +81,8 @@ fn rust_test(place: &SuiteDirs) -> Command {
     rust_cargo(place, &["test", "--locked"])
 }
 
-/// A workspace and a target directory of its own: the SDK's dependencies must not meet ours in feature
-/// unification. The debug profile, because here only the time to compile counts.
+/// A separate workspace and target directory: feature unification must not mix the SDK's dependencies with the
+/// product's. The debug profile, because only the compile time matters here.
 fn rust_cargo(place: &SuiteDirs, args: &[&str]) -> Command {
     let mut cargo = shell::bare_cargo(args);
     cargo.env("CARGO_TARGET_DIR", place.cache.join("target")).current_dir(&place.source);
@@ -90,7 +91,7 @@ fn rust_cargo(place: &SuiteDirs, args: &[&str]) -> Command {
 
 // ---- java -----------------------------------------------------------------------------------------------
 
-/// Maven writes beside its pom.xml, so the suite runs as a copy; what was compiled before stays in `target`.
+/// Maven writes next to its pom.xml, so the suite runs as a copy; compiled classes stay in its `target`.
 fn java_prepare(place: &SuiteDirs) -> Result {
     copy_fresh(&place.source, &place.cache.join("suite"), "target")?;
     shell::run(&mut maven(place, "test-compile"))
@@ -117,7 +118,7 @@ fn go_prepare(place: &SuiteDirs) -> Result {
 }
 
 fn go_test(place: &SuiteDirs) -> Command {
-    go(place, &["test", "-count=1", "./..."]) // count=1: an answer from a cache is no answer from the server
+    go(place, &["test", "-count=1", "./..."]) // count=1: do not accept cached results
 }
 
 fn go(place: &SuiteDirs, args: &[&str]) -> Command {
@@ -127,7 +128,7 @@ fn go(place: &SuiteDirs, args: &[&str]) -> Command {
     go
 }
 
-// ---- what they share ------------------------------------------------------------------------------------
+// ---- shared ---------------------------------------------------------------------------------------------
 
 /// Runs `install` unless it has succeeded before with the same pinned files and toolchain.
 fn when_changed(place: &SuiteDirs, pinned: &[&str], toolchain: &str, install: impl Fn() -> Result) -> Result {
@@ -136,7 +137,7 @@ fn when_changed(place: &SuiteDirs, pinned: &[&str], toolchain: &str, install: im
     if fs::read_to_string(&stamp).is_ok_and(|have| have == want) {
         return Ok(());
     }
-    let _ = fs::remove_file(&stamp); // a half-done installation must not look like a whole one
+    let _ = fs::remove_file(&stamp); // an incomplete installation must not look complete
     println!("installing {} …", pinned.join(", "));
     install()?;
     fs::write(&stamp, want).map_err(|e| format!("cannot write {}: {e}", stamp.display()))
@@ -152,14 +153,14 @@ fn fingerprint(source: &Path, pinned: &[&str], toolchain: &str) -> Result<String
     Ok(format!("{:016x}", hasher.finish()))
 }
 
-/// Is there a file below `dir` whose name ends so?
+/// Returns true if a file below `dir` has a name with this suffix.
 pub fn has_file(dir: &Path, end: &str) -> bool {
     shell::list(dir)
         .iter()
         .any(|path| if path.is_dir() { has_file(path, end) } else { shell::name(path).ends_with(end) })
 }
 
-/// Makes `to` a copy of `from`, except for the directory `keep`, which is not copied and is left alone in `to`.
+/// Makes `to` a copy of `from`, except for the directory `keep`, which is not copied and stays unchanged in `to`.
 fn copy_fresh(from: &Path, to: &Path, keep: &str) -> Result {
     for old in shell::list(to).iter().filter(|old| shell::name(old) != keep) {
         let removed = if old.is_dir() { fs::remove_dir_all(old) } else { fs::remove_file(old) };

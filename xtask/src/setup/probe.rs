@@ -1,4 +1,4 @@
-//! Looking for tools on this machine. Promise: looks only; changes nothing and asks no network.
+//! Finds tools on this machine. Guarantees: it changes nothing and makes no network request.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ pub fn make() -> bool {
 }
 
 pub fn python() -> bool {
-    // Debian ships the module `venv` without what it needs to make an environment; ensurepip tells them apart.
+    // Debian ships the module `venv` without ensurepip, which it needs to create an environment.
     shell::works("python3", ["-c", "import venv, ensurepip"])
 }
 
@@ -33,8 +33,8 @@ pub fn on_path(program: &str) -> bool {
     env::split_paths(&path).any(|dir| dir.join(program).is_file())
 }
 
-/// The directory that holds all of PostgreSQL's programs that a comparison runs, the newest version first. Debian keeps
-/// the server's off the PATH.
+/// The directory that contains all of PostgreSQL's programs that a comparison runs, the newest version first. Debian
+/// does not have the server's programs on the PATH.
 pub fn postgres_programs() -> Option<PathBuf> {
     let mut dirs = below("/usr/lib/postgresql", |_| true, "bin");
     dirs.reverse();
@@ -47,8 +47,8 @@ pub fn is_root() -> bool {
     shell::output(&mut shell::command("id", ["-u"])).is_ok_and(|id| id.trim() == "0")
 }
 
-/// The library alone is not enough: some packages bring it without the compiler's own headers (stddef.h), and
-/// the build would fail minutes later with a message about those.
+/// The library alone is not enough: some packages contain it without the compiler's own headers (stddef.h), and the
+/// build would fail minutes later with a message about those.
 pub fn libclang() -> bool {
     let dirs = library_dirs();
     let library = dirs.iter().any(|dir| shell::list(dir).iter().any(|file| is_libclang(&shell::name(file))));
@@ -67,7 +67,7 @@ fn is_libclang(file: &str) -> bool {
     library && shared && !file.starts_with("libclang-cpp")
 }
 
-/// Where the binding generator looks, in its order: what the user says, what llvm-config says, the usual places.
+/// Where the binding generator looks, in its order: the user's setting, llvm-config, the usual directories.
 fn library_dirs() -> Vec<PathBuf> {
     let mut dirs = Vec::new();
     if let Some(chosen) = env::var_os("LIBCLANG_PATH").map(PathBuf::from) {

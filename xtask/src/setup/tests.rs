@@ -1,4 +1,4 @@
-//! What we would type on each system.
+//! The install command on each system.
 
 use super::*;
 

@@ -1,13 +1,13 @@
-//! Which integration tests the workspace has.
+//! Finds the workspace's integration tests.
 //!
-//! Cargo can be told which test targets to run but not which to leave out, so we name the others. It finds them
-//! by file (`tests/x.rs`, `tests/x/main.rs`) or by a `[[test]]` in the manifest, and so do we.
+//! Cargo can include test targets by name but not exclude them, so this module lists the ones to include. It finds them
+//! like cargo: by file (`tests/x.rs`, `tests/x/main.rs`) or by a `[[test]]` in the manifest.
 
 use std::path::Path;
 
 use crate::shell;
 
-/// Slow or wide enough to deserve a line in the summary.
+/// Test targets that are slow or broad enough for their own line in the summary.
 pub const STEPS_OF_THEIR_OWN: [&str; 2] = ["golden", "crash"];
 
 pub fn integration(root: &Path) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! The summary people read, and which steps and targets are chosen.
+//! The printed summary, and the selection of steps and targets.
 
 use super::*;
 

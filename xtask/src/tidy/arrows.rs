@@ -1,7 +1,8 @@
-//! Who may import whom. A crate may depend on those to its right and on nothing else of ours.
+//! Allowed dependencies between crates. A crate may depend on those to its right and on no other crate of the
+//! workspace.
 //!
-//! Promise: an arrow that is not in this table does not get past the tests, whether it is for building or for
-//! testing: a dev-dependency on the layer above is how layers begin to know each other.
+//! Guarantees: a dependency that is not in this table fails the tests, both normal and dev-dependencies: a
+//! dev-dependency on the layer above is how layers begin to depend on each other.
 
 use super::tree::SourceTree;
 
@@ -41,16 +42,16 @@ fn of_crate((path, package, manifest): (&str, &str, &str)) -> Vec<String> {
     wrong.map(|name| format!("{path}: {package} imports {name}; it may import {}", listed(allowed))).collect()
 }
 
-/// `pleiad-model` is our `model`; a name that is not ours is None.
+/// `pleiad-model` is the workspace's `model`; None for a crate from outside the workspace.
 fn short(dependency: &str) -> Option<&str> {
     if dependency == "pleiad" { Some(dependency) } else { dependency.strip_prefix("pleiad-") }
 }
 
 fn listed(allowed: &[&str]) -> String {
-    if allowed.is_empty() { "nothing of ours".to_owned() } else { format!("only {}", allowed.join(", ")) }
+    if allowed.is_empty() { "no crate of the workspace".to_owned() } else { format!("only {}", allowed.join(", ")) }
 }
 
-/// The package names a manifest depends on, in any of its dependency tables.
+/// The names of the packages that a manifest depends on, in any of its dependency tables.
 ///
 ///   [dependencies]            [dependencies.pleiad-model]      [target.'cfg(unix)'.dev-dependencies]
 ///   pleiad-model.workspace = true      m = { package = "pleiad-model" }      pleiad-model = { path = "…" }

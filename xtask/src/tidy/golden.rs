@@ -1,7 +1,7 @@
-//! No dead golden pages.
+//! Every golden page contains a query and is run.
 //!
-//! Promise: a page in tests/golden asks at least one question and is run. Statically we see the first; the
-//! second is known after the golden step, from the list that the runner writes.
+//! Guarantees: a page in tests/golden has at least one query with its answer. That it ran is known after the golden
+//! step, from the list that the runner writes.
 
 use std::collections::BTreeSet;
 
@@ -9,16 +9,16 @@ use super::tree::SourceTree;
 
 const DIR: &str = "tests/golden/";
 
-/// Between a question and its answer.
+/// The line between a query and its answer.
 const ANSWER: &str = "----";
 
-/// Opens a table of expressions with their values beside them.
+/// Starts a table of expressions and their values.
 const TABLE: &str = "values";
 
 pub fn check(tree: &SourceTree) -> Vec<String> {
     let asks = |line: &str| line.trim_end() == ANSWER || line.split_whitespace().next() == Some(TABLE);
     let silent = pages(tree).filter(|(_, text)| !text.lines().any(asks));
-    silent.map(|(path, _)| format!("{path} has neither `{ANSWER}` nor `{TABLE}`: it asks nothing")).collect()
+    silent.map(|(path, _)| format!("{path} has neither `{ANSWER}` nor `{TABLE}`: it has no query")).collect()
 }
 
 /// The pages that are in the tree and not in the runner's list.
@@ -32,7 +32,7 @@ fn pages(tree: &SourceTree) -> impl Iterator<Item = (&str, &str)> {
     tree.files().filter(|(path, _)| path.starts_with(DIR) && !path.ends_with(".md") && !path.ends_with(".rs"))
 }
 
-/// The runner may write paths from wherever it stands.
+/// The runner's paths may be relative to any directory.
 fn within(path: &str) -> &str {
     let path = path.trim();
     path.rsplit_once(DIR).map_or(path, |(_, rest)| rest)

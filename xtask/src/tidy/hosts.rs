@@ -1,11 +1,11 @@
-//! No package registry is named, so that everyone builds from the registry or mirror they have configured.
+//! No file names a package registry, so that every build uses the registry or mirror that is configured.
 //!
-//! Promise: registry hosts appear in no tracked file except Cargo.lock, where cargo writes its own identifier;
-//! npm lock files pin by version and hash and carry no `resolved` addresses.
+//! Guarantees: registry hosts occur in no tracked file except Cargo.lock, where cargo writes its own identifier; npm
+//! lock files pin by version and hash and contain no `resolved` addresses.
 
 use super::tree::SourceTree;
 
-/// Host names, in two halves so that this table does not find itself.
+/// Host names, in two halves so that the check does not find this table.
 const HOSTS: [(&str, &str); 11] = [
     ("crates", "io"),
     ("registry.npmjs", "org"),
@@ -36,7 +36,7 @@ fn of_file(path: &str, text: &str) -> Vec<String> {
     findings
 }
 
-/// Is the host there, alone or below a longer name such as `index.` + host, but not inside another word?
+/// Returns true if the host occurs, alone or below a longer name such as `index.` + host, but not inside another word.
 fn names(text: &str, host: &str) -> bool {
     let inside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '-');
     text.match_indices(host)

@@ -1,11 +1,11 @@
-//! What the docs name exists: paths in backticks or code blocks, and relative links.
+//! Names in the docs exist: paths in backticks or code blocks, and relative links.
 //!
-//! Promise: ARCHITECTURE.md, README.md, CONTRIBUTING.md, COMPATIBILITY.md and docs/ (but not docs/decisions,
-//! which tells of its day) never send a reader to a file that is gone.
+//! Guarantees: ARCHITECTURE.md, README.md, CONTRIBUTING.md, COMPATIBILITY.md and docs/ (but not docs/decisions, which
+//! describes the past) never refer to a file that does not exist.
 
 use super::tree::SourceTree;
 
-/// A token that starts with one of these is meant as a path.
+/// A token that starts with one of these is a path.
 const TOPS: [&str; 9] = ["crates/", "tests/", "docs/", "xtask/", "web/", "fuzz/", "benches/", ".ci/", ".cargo/"];
 
 const MAP: &str = "ARCHITECTURE.md";
@@ -13,7 +13,7 @@ const MAP: &str = "ARCHITECTURE.md";
 pub fn check(tree: &SourceTree) -> Vec<String> {
     let mut findings = Vec::new();
     if tree.text(MAP).is_none() {
-        findings.push(format!("{MAP} does not exist; it is the map a newcomer starts with"));
+        findings.push(format!("{MAP} does not exist; it is the overview that a new reader starts with"));
     }
     for (path, text) in tree.files().filter(|(path, _)| is_checked(path)) {
         findings.extend(of_page(tree, path, text));
@@ -39,7 +39,7 @@ fn of_page(tree: &SourceTree, page: &str, text: &str) -> Vec<String> {
     findings
 }
 
-/// The paths a page names, with `{a,b}` written out and everything from a wildcard on cut off.
+/// The paths that a page names, with `{a,b}` expanded and everything from a wildcard on removed.
 pub fn named(text: &str) -> Vec<String> {
     code(text)
         .iter()
@@ -51,7 +51,7 @@ pub fn named(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The code of a page: the insides of backticks, and the lines of fenced blocks.
+/// The code of a page: the contents of backticks, and the lines of fenced blocks.
 pub fn code(text: &str) -> Vec<&str> {
     let mut spans = Vec::new();
     let mut fenced = false;
@@ -67,7 +67,7 @@ pub fn code(text: &str) -> Vec<&str> {
     spans
 }
 
-/// `a/{b,c}/d` is `a/b/d` and `a/c/d`; a brace that never closes is cut off.
+/// `a/{b,c}/d` is `a/b/d` and `a/c/d`; an unclosed brace is removed.
 fn expand(token: &str) -> Vec<String> {
     let Some((before, rest)) = token.split_once('{') else {
         return vec![token.to_owned()];
@@ -78,7 +78,7 @@ fn expand(token: &str) -> Vec<String> {
     choices.split(',').flat_map(|choice| expand(&format!("{before}{choice}{after}"))).collect()
 }
 
-/// Without what may stand around or behind a path: punctuation, `::test_name`, `:12`, `#anchor`, wildcards.
+/// Removes what may surround a path: punctuation, `::test_name`, `:12`, `#anchor`, wildcards.
 fn plain(path: &str) -> &str {
     let wild = path.find(['*', '…', '<', '$']);
     let path = wild.map_or(path, |at| &path[..path[..at].rfind('/').map_or(0, |slash| slash + 1)]);
@@ -93,7 +93,7 @@ fn links(text: &str) -> Vec<&str> {
     local.map(|target| target.split('#').next().unwrap_or(target)).filter(|target| !target.is_empty()).collect()
 }
 
-/// A link is meant from where its page is.
+/// Resolves a link relative to its page.
 fn beside(page: &str, link: &str) -> String {
     let mut at: Vec<&str> = page.split('/').collect();
     at.pop();
@@ -107,7 +107,7 @@ fn beside(page: &str, link: &str) -> String {
     at.join("/")
 }
 
-/// ` (route.rs?)` when a neighbour is nearly called so.
+/// ` (route.rs?)` if a file in the same directory has a similar name.
 fn hint(tree: &SourceTree, path: &str) -> String {
     let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
     let near = tree.children(dir).into_iter().map(|other| (distance(name, other), other));
@@ -117,7 +117,7 @@ fn hint(tree: &SourceTree, path: &str) -> String {
     }
 }
 
-/// How many letters to add, drop or change (Levenshtein), row by row.
+/// The edit distance (Levenshtein), row by row.
 pub fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

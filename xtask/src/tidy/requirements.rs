@@ -1,7 +1,7 @@
-//! Requirement numbers (S1 to S170) and the tests that prove them.
+//! Requirement numbers (S1 to S170) and the tests that show them.
 //!
-//! Promise: a number in a test is one that exists, and a test that docs/requirements.md names exists. Whether
-//! the test proves what it says is for its reader to judge.
+//! Guarantees: a number in a test is a requirement, and a test that docs/requirements.md names exists. Whether the test
+//! shows what its name says is for its reader to judge.
 
 use std::collections::BTreeSet;
 
@@ -19,13 +19,13 @@ pub fn check(tree: &SourceTree) -> Vec<String> {
         .collect();
     match tree.text(PAGE) {
         Some(text) => findings.extend(missing_tests(tree, text)),
-        None => findings.push(format!("{PAGE} does not exist; it says which test proves which requirement")),
+        None => findings.push(format!("{PAGE} does not exist; it lists the tests of each requirement")),
     }
     findings
 }
 
-/// Tests in any language, sources with tests in them, and the page itself; not data, where `S300` may be a name,
-/// and not our own tests, which are full of wrong numbers.
+/// Tests in any language, sources with tests in them, and the page itself; not data, where `S300` may be a name, and
+/// not xtask's own tests, which contain wrong numbers.
 fn has_numbers(path: &str) -> bool {
     let source = [".rs", ".py", ".mjs", ".js", ".java", ".go"].iter().any(|end| path.ends_with(end));
     path == PAGE || is_golden(path) || source && (path.starts_with("tests/") || path.starts_with("crates/"))
@@ -38,11 +38,11 @@ fn is_golden(path: &str) -> bool {
 fn unknown_numbers(path: &str, text: &str) -> Vec<String> {
     let mut findings = Vec::new();
     for (index, line) in text.lines().enumerate() {
-        // In a page only the comments speak of requirements; the rest is data. In a shipped source, names do.
+        // In a golden page only comments mention requirements; the rest is data. In a product source only names do.
         let upper = is_test(path) && (!is_golden(path) || line.starts_with('#')) || path == PAGE;
         let spoken = if upper { numbers(line) } else { Vec::new() };
         for number in spoken.into_iter().chain(numbers_in_name(line)).filter(|number| !NUMBERS.contains(number)) {
-            findings.push(format!("{path}:{}: S{number} is no requirement (S1 to S170)", index + 1));
+            findings.push(format!("{path}:{}: S{number} is not a requirement (S1 to S170)", index + 1));
         }
     }
     findings
@@ -79,19 +79,19 @@ fn missing_tests(tree: &SourceTree, page: &str) -> Vec<String> {
     let mut findings = Vec::new();
     for token in paths::code(page).into_iter().flat_map(str::split_whitespace) {
         if let Some(test) = named_test(token).filter(|test| !functions.contains(test)) {
-            findings.push(format!("{PAGE} names the test `{token}`, but no test is called {test}"));
+            findings.push(format!("{PAGE} names the test `{token}`, but there is no test {test}"));
         }
     }
     findings
 }
 
-/// The function that `module::path::to::test` or `tests/interop/go/items_test.go::TestX` names. Files without a
-/// function are looked after by `paths`.
+/// The function that `module::path::to::test` or `tests/interop/go/items_test.go::TestX` names. `paths` checks tokens
+/// without a function.
 pub fn named_test(token: &str) -> Option<&str> {
     let (path, name) = token.trim_end_matches(['.', ',', ';', ')']).rsplit_once("::")?;
     let word = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_');
     let snake = |text: &str| word(text) && !text.contains(char::is_uppercase);
-    // `Kind::Moved` is a name in the code and no test; in a file of tests every name is one.
+    // `Kind::Moved` is a name in the code and not a test; after the path of a file every name is a test.
     let is_test = if path.contains('/') { word(name) } else { snake(name) && path.split("::").all(snake) };
     is_test.then_some(name)
 }

@@ -1,7 +1,7 @@
 //! Every setting is documented, and every documented setting exists.
 //!
-//! Promise: docs/configuration.md and what the binary says about itself (`pleiad config --list`) agree. Rows of
-//! tables whose first heading is `Setting` are what the page says exists.
+//! Guarantees: docs/configuration.md and the binary's list (`pleiad config --list`) agree. The page's settings are the
+//! rows of tables whose first heading is `Setting`.
 
 use super::tree::SourceTree;
 
@@ -15,11 +15,11 @@ pub fn check(tree: &SourceTree, names: &[String]) -> Vec<String> {
     let unknown = documented(page).into_iter().filter(|name| !names.iter().any(|known| known == name));
     undocumented
         .map(|name| format!("{PAGE} does not mention the setting `{name}`"))
-        .chain(unknown.map(|name| format!("{PAGE} documents `{name}`, which the binary does not know")))
+        .chain(unknown.map(|name| format!("{PAGE} documents `{name}`, which the binary does not have")))
         .collect()
 }
 
-/// Is the name there as a whole word, not as part of a longer one?
+/// Returns true if the name occurs as a whole word, not as part of a longer one.
 fn mentions(page: &str, name: &str) -> bool {
     page.split(|c: char| !c.is_alphanumeric() && !"_-.".contains(c)).any(|word| word.trim_end_matches('.') == name)
 }

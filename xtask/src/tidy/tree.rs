@@ -1,6 +1,6 @@
-//! The files git knows or would take, in memory, so that a check is a function and its test a few lines.
+//! The files that git tracks or would add, in memory, so that a check is a function and its test a few lines.
 //!
-//! Promise: paths are relative to the repository, with `/`. Binary files are there with what can be read of them.
+//! Invariant: paths are relative to the repository, with `/`. Binary files are included, decoded lossily.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +18,7 @@ impl SourceTree {
         let listed = shell::output(shell::command("git", list).current_dir(root))?;
         let mut files = BTreeMap::new();
         for path in listed.split('\0').filter(|path| !path.is_empty()) {
-            // A file may be in git's list and already deleted here: then it is not part of the house any more.
+            // A file in git's list may already be deleted here: skip it.
             if let Ok(bytes) = std::fs::read(root.join(path)) {
                 files.insert(path.to_owned(), String::from_utf8_lossy(&bytes).into_owned());
             }
@@ -40,7 +40,7 @@ impl SourceTree {
         self.files.get(path).map(String::as_str)
     }
 
-    /// Is there such a file or directory?
+    /// Returns true if the path is a file or directory.
     pub fn has(&self, path: &str) -> bool {
         let path = path.trim_end_matches('/');
         path.is_empty() || self.files.contains_key(path) || !self.children(path).is_empty()
@@ -56,7 +56,7 @@ impl SourceTree {
     }
 }
 
-/// Is this file tests, and nothing that ships?
+/// Returns true if the file contains only tests.
 pub fn is_test(path: &str) -> bool {
     path.starts_with("tests/") || path.contains("/tests/") || path.ends_with("/tests.rs")
 }

@@ -1,4 +1,4 @@
-//! An environment is built when it must be, and the working tree is only read.
+//! Environments are built only when necessary, and the working tree is only read.
 
 use std::cell::Cell;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// The directory is gone when its handle is.
+/// The directory is removed when its handle is dropped.
 fn place() -> (SuiteDirs, TempDir) {
     let base = tempfile::tempdir().unwrap();
     let place = SuiteDirs { source: base.path().join("source"), cache: base.path().join("cache") };
@@ -30,7 +30,7 @@ fn installs(place: &SuiteDirs, toolchain: &str, outcome: Result) -> bool {
 fn installs_again_only_when_pins_or_toolchain_change_or_it_failed() {
     let (place, _base) = place();
     assert!(installs(&place, "3.11", Err("no network".to_owned())));
-    assert!(installs(&place, "3.11", Ok(())), "a failure is not remembered as done");
+    assert!(installs(&place, "3.11", Ok(())), "a failed installation is repeated");
     assert!(!installs(&place, "3.11", Ok(())));
     assert!(installs(&place, "3.12", Ok(())));
     fs::write(place.source.join("pins"), "sdk==2").unwrap();
