@@ -9,7 +9,7 @@ use crate::Result;
 const HEADERS_MAX: usize = 64;
 
 /// The length of the response at the front of `bytes`; `None` while it is incomplete.
-pub fn whole(bytes: &[u8]) -> Result<Option<usize>> {
+pub fn response_bytes(bytes: &[u8]) -> Result<Option<usize>> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut head = httparse::Response::new(&mut headers);
     let head_bytes = match head.parse(bytes).map_err(|e| format!("not an HTTP answer: {e}"))? {
@@ -43,15 +43,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_is_where_the_length_or_the_last_chunk_says() {
-        assert_eq!(whole(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab"), Ok(Some(40)));
-        assert_eq!(whole(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab"), Ok(None));
-        assert_eq!(whole(b"HTTP/1.1 200 OK\r\nConte"), Ok(None));
+    fn a_response_ends_by_its_length_or_its_last_chunk() {
+        assert_eq!(response_bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab"), Ok(Some(40)));
+        assert_eq!(response_bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab"), Ok(None));
+        assert_eq!(response_bytes(b"HTTP/1.1 200 OK\r\nConte"), Ok(None));
         assert_eq!(
-            whole(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n").unwrap(),
+            response_bytes(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n").unwrap(),
             Some(58)
         );
-        assert_eq!(whole(b"HTTP/1.1 204 No Content\r\n\r\n"), Ok(Some(27)));
-        assert!(whole(b"HTTP/1.1 429 Too Many Requests\r\ncontent-length: 0\r\n\r\n").is_err());
+        assert_eq!(response_bytes(b"HTTP/1.1 204 No Content\r\n\r\n"), Ok(Some(27)));
+        assert!(response_bytes(b"HTTP/1.1 429 Too Many Requests\r\ncontent-length: 0\r\n\r\n").is_err());
     }
 }

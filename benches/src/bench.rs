@@ -12,10 +12,10 @@ use crate::ceiling::http;
 use crate::ceiling::store::{BareStore, CommitGrouping};
 use crate::load::{self, Until};
 use crate::measure::LoadFigures;
-use crate::report::{self, LoadRow};
+use crate::report::{self, LoadFindings, LoadRow};
 use crate::server::{self, ServerMode, ServerUnderTest};
 use crate::signed::{CreateRequests, Reads, RequestSigner, Requests};
-use crate::start::{self, IdleCost};
+use crate::start;
 use crate::{Result, process};
 
 pub const CONNECTIONS: [usize; 3] = [1, 16, 64];
@@ -24,22 +24,14 @@ const ROUNDS: usize = 7;
 const ROUND: Duration = Duration::from_millis(1000);
 
 /// The number of transactions prepared for one round of the store: more than it can commit in that time.
-fn batches_most(threads: usize) -> usize {
+fn max_batches(threads: usize) -> usize {
     (threads * 1000).min(20_000)
-}
-
-/// The results of one run.
-pub struct LoadFindings {
-    pub reads: Vec<LoadRow>,
-    pub creates: Vec<LoadRow>,
-    pub serve: IdleCost,
-    pub dev: IdleCost,
 }
 
 pub fn run(pleiad: &Path, result: &Path, page: Option<&Path>) -> Result {
     eprintln!("measuring start-up and idle cost…");
     let (serve, dev) = (start::measure(pleiad, ServerMode::Serve)?, start::measure(pleiad, ServerMode::Dev)?);
-    let subject = filled(pleiad)?;
+    let subject = start_filled(pleiad)?;
     eprintln!("measuring point reads…");
     let reads = reads(&subject)?;
     eprintln!("measuring creates…");
@@ -54,8 +46,8 @@ pub fn run(pleiad: &Path, result: &Path, page: Option<&Path>) -> Result {
 }
 
 /// Runs one load on a fresh server and prints the process ID to profile.
-pub fn one_load(pleiad: &Path, kind: &str, connections: usize, seconds: u64) -> Result {
-    let subject = filled(pleiad)?;
+pub fn run_one_load(pleiad: &Path, kind: &str, connections: usize, seconds: u64) -> Result {
+    let subject = start_filled(pleiad)?;
     let signer = RequestSigner::now();
     let requests: Arc<dyn Requests> = match kind {
         "reads" => Arc::new(Reads::sign(&signer, ITEMS)),
@@ -68,10 +60,10 @@ pub fn one_load(pleiad: &Path, kind: &str, connections: usize, seconds: u64) -> 
     Ok(())
 }
 
-fn filled(pleiad: &Path) -> Result<ServerUnderTest> {
+fn start_filled(pleiad: &Path) -> Result<ServerUnderTest> {
     let subject = ServerUnderTest::start(pleiad, ServerMode::Serve)?;
     let signer = RequestSigner::now();
-    server::declare(subject.address, &signer)?;
+    server::create_container(subject.address, &signer)?;
     server::fill(subject.address, &signer, ITEMS)?;
     std::thread::sleep(Duration::from_secs(1)); // let the store flush what filling wrote
     Ok(subject)
@@ -88,12 +80,12 @@ fn reads(subject: &ServerUnderTest) -> Result<Vec<LoadRow>> {
     one(bare.pid(), bare_address, 16)?;
     let mut rows = Vec::new();
     for connections in CONNECTIONS {
-        let (mut ours, mut ceiling) = (Vec::new(), Vec::new());
+        let (mut pleiad, mut ceiling) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
-            ours.push(one(subject.pid(), subject.address, connections)?);
+            pleiad.push(one(subject.pid(), subject.address, connections)?);
             ceiling.push(one(bare.pid(), bare_address, connections)?);
         }
-        rows.push(LoadRow::new(connections, &ours, &ceiling));
+        rows.push(LoadRow::new(connections, &pleiad, &ceiling));
     }
     Ok(rows)
 }
@@ -103,29 +95,29 @@ fn creates(subject: &ServerUnderTest) -> Result<Vec<LoadRow>> {
     let mut next = ITEMS;
     let mut rows = Vec::new();
     for connections in CONNECTIONS {
-        let (mut ours, mut by_committer, mut by_engine) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut pleiad, mut by_committer, mut by_engine) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
             let requests = Arc::new(CreateRequests::sign(&RequestSigner::now(), next));
             next += 10_000_000; // more items than any round creates
-            ours.push(round(subject.pid(), subject.address, requests, connections, ROUND)?);
+            pleiad.push(round(subject.pid(), subject.address, requests, connections, ROUND)?);
             by_committer.push(store_round(&mut store, connections, CommitGrouping::Committer)?);
             by_engine.push(store_round(&mut store, connections, CommitGrouping::Engine)?);
         }
-        let faster = |a: &[LoadFigures], b: &[LoadFigures]| {
+        let is_faster = |a: &[LoadFigures], b: &[LoadFigures]| {
             LoadFigures::median(a).per_second >= LoadFigures::median(b).per_second
         };
-        let ceiling = if faster(&by_committer, &by_engine) { &by_committer } else { &by_engine };
-        rows.push(LoadRow::new(connections, &ours, ceiling));
+        let ceiling = if is_faster(&by_committer, &by_engine) { &by_committer } else { &by_engine };
+        rows.push(LoadRow::new(connections, &pleiad, ceiling));
     }
     Ok(rows)
 }
 
 fn store_round(store: &mut BareStore, threads: usize, grouping: CommitGrouping) -> Result<LoadFigures> {
-    let round = store.prepare(threads, grouping, batches_most(threads))?; // not part of the measured time
-    let me = std::process::id();
-    let before = process::cpu_us(me)?;
+    let round = store.prepare(threads, grouping, max_batches(threads))?; // not part of the measured time
+    let own_pid = std::process::id();
+    let before = process::cpu_us(own_pid)?;
     let outcome = round.run(ROUND)?;
-    Ok(LoadFigures::of(&outcome, process::cpu_us(me)? - before))
+    Ok(LoadFigures::of(&outcome, process::cpu_us(own_pid)? - before))
 }
 
 pub fn round(

@@ -52,7 +52,7 @@ impl System {
     fn fill(&self) -> Result {
         match self {
             System::Http { address, .. } => {
-                server::declare(*address, &RequestSigner::now())?;
+                server::create_container(*address, &RequestSigner::now())?;
                 server::fill(*address, &RequestSigner::now(), ITEMS)
             }
             System::Postgres(postgres) => postgres.fill(ITEMS),
@@ -81,16 +81,16 @@ fn requests(load: Load, next: &mut u64) -> Arc<dyn Requests> {
 }
 
 pub fn run(pleiad: &Path, page: &Path, modules: &Path, postgres: &Path) -> Result {
-    let began = Instant::now();
-    let ours = ServerUnderTest::start(pleiad, ServerMode::Serve)?;
-    load::once(ours.address, &RequestSigner::now().once("GET", "", "", "", "", ""))?;
-    let our_start_ms = began.elapsed().as_secs_f64() * 1e3;
+    let started = Instant::now();
+    let subject = ServerUnderTest::start(pleiad, ServerMode::Serve)?;
+    load::send_once(subject.address, &RequestSigner::now().request("GET", "", "", "", "", ""))?;
+    let pleiad_start_ms = started.elapsed().as_secs_f64() * 1e3;
     let (emulator, emulator_address, emulator_start_ms) = timed(|| cosmosdb_server::start(modules))?;
     let postgres = Box::new(PostgresServer::start(postgres)?);
-    let starts_ms = [our_start_ms, emulator_start_ms, postgres.start_ms];
+    let starts_ms = [pleiad_start_ms, emulator_start_ms, postgres.start_ms];
     let http = |name, pid, address| System::Http { name, pid, address, next: ITEMS };
     let mut systems = [
-        http("Pleiad", ours.pid(), ours.address),
+        http("Pleiad", subject.pid(), subject.address),
         http("cosmosdb-server", emulator.pid(), emulator_address),
         System::Postgres(postgres),
     ];
@@ -100,9 +100,9 @@ pub fn run(pleiad: &Path, page: &Path, modules: &Path, postgres: &Path) -> Resul
 }
 
 fn timed(start: impl FnOnce() -> Result<(ChildProcess, SocketAddr)>) -> Result<(ChildProcess, SocketAddr, f64)> {
-    let began = Instant::now();
+    let started = Instant::now();
     let (running, address) = start()?;
-    Ok((running, address, began.elapsed().as_secs_f64() * 1e3))
+    Ok((running, address, started.elapsed().as_secs_f64() * 1e3))
 }
 
 fn measure(systems: &mut [System; 3], starts_ms: [f64; 3]) -> Result<String> {
@@ -112,13 +112,13 @@ fn measure(systems: &mut [System; 3], starts_ms: [f64; 3]) -> Result<String> {
         .iter()
         .zip(starts_ms)
         .map(|(system, start_ms)| Ok((system.name(), start_ms, process::resident_kb(system.pid())? as f64 / 1024.0)));
-    text.push_str(&report::rest_page(&rows.collect::<Result<Vec<_>>>()?));
+    text.push_str(&report::idle_page(&rows.collect::<Result<Vec<_>>>()?));
     systems.iter().try_for_each(System::fill)?;
     for (load, title) in [(Load::Reads, "Point reads"), (Load::Creates, "Creates")] {
         eprintln!("{title}…");
         let mut rows = Vec::new();
         for connections in CONNECTIONS {
-            rows.extend(in_turns(systems, load, connections)?);
+            rows.extend(alternate_rounds(systems, load, connections)?);
         }
         text.push_str(&report::load_page(title, &rows));
     }
@@ -127,7 +127,7 @@ fn measure(systems: &mut [System; 3], starts_ms: [f64; 3]) -> Result<String> {
 
 type PageRow = (usize, &'static str, LoadFigures);
 
-fn in_turns(systems: &mut [System; 3], load: Load, connections: usize) -> Result<Vec<PageRow>> {
+fn alternate_rounds(systems: &mut [System; 3], load: Load, connections: usize) -> Result<Vec<PageRow>> {
     let mut rounds = [const { Vec::new() }; 3];
     for _ in 0..ROUNDS {
         for (system, rounds) in systems.iter_mut().zip(&mut rounds) {

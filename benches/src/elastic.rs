@@ -30,10 +30,10 @@ const ITEMS: u64 = 10_000;
 const ROUNDS: usize = 25;
 const ROUND: Duration = Duration::from_millis(400);
 /// How long the load runs before the split, as the baseline.
-const CALM: Duration = Duration::from_secs(5);
+const BASELINE: Duration = Duration::from_secs(5);
 const PIECE: Duration = Duration::from_millis(500);
 /// The distance between the item numbers of two loads, so that no item is created twice.
-const FAR: u64 = 1_000_000_000;
+const NUMBER_STRIDE: u64 = 1_000_000_000;
 
 /// The results of one run.
 pub struct ElasticFindings {
@@ -78,11 +78,11 @@ pub fn command(words: &[&str]) -> Result {
 
 fn run(pleiad: &Path, result: &Path, items: u64, page: Option<&Path>) -> Result {
     eprintln!("rate limiting…");
-    let governed = governed(pleiad)?;
+    let governed = measure_rate_limiting(pleiad)?;
     eprintln!("many partitions…");
-    let partitions = partitions(pleiad)?;
+    let partitions = measure_partitions(pleiad)?;
     eprintln!("splitting {items} items under load…");
-    let split = split(pleiad, items)?;
+    let split = measure_split(pleiad, items)?;
     let findings = ElasticFindings { governed, partitions, split };
     let table = page::table(&findings);
     println!("{table}");
@@ -92,22 +92,22 @@ fn run(pleiad: &Path, result: &Path, items: u64, page: Option<&Path>) -> Result 
     page.map_or(Ok(()), |page| report::write_between(page, "bench-elastic", &fenced()))
 }
 
-fn filled(pleiad: &Path, settings: &[(&str, &str)], items: u64) -> Result<ServerUnderTest> {
+fn start_filled(pleiad: &Path, settings: &[(&str, &str)], items: u64) -> Result<ServerUnderTest> {
     let subject = ServerUnderTest::start_with(pleiad, ServerMode::Serve, settings)?;
     let signer = RequestSigner::now();
-    server::declare(subject.address, &signer)?;
+    server::create_container(subject.address, &signer)?;
     server::fill(subject.address, &signer, items)?;
-    settle(&subject)?;
+    wait_until_idle(&subject)?;
     Ok(subject)
 }
 
 /// Waits until the background work after filling is finished, for at most three minutes.
-fn settle(subject: &ServerUnderTest) -> Result {
-    const LOOK: Duration = Duration::from_secs(1);
+fn wait_until_idle(subject: &ServerUnderTest) -> Result {
+    const INTERVAL: Duration = Duration::from_secs(1);
     for _ in 0..180 {
         let before_us = cpu_us(subject.pid())?;
-        std::thread::sleep(LOOK);
-        if cpu_us(subject.pid())? - before_us < LOOK.as_micros() as f64 / 20.0 {
+        std::thread::sleep(INTERVAL);
+        if cpu_us(subject.pid())? - before_us < INTERVAL.as_micros() as f64 / 20.0 {
             break;
         }
     }
@@ -116,55 +116,55 @@ fn settle(subject: &ServerUnderTest) -> Result {
 
 // ---- rate limiting ----------------------------------------------------------------------------------------
 
-fn governed(pleiad: &Path) -> Result<Versus> {
-    let without = filled(pleiad, &[], ITEMS)?;
-    let with = filled(pleiad, &[("PLEIAD_RATE_LIMIT", "true")], ITEMS)?;
+fn measure_rate_limiting(pleiad: &Path) -> Result<Versus> {
+    let without = start_filled(pleiad, &[], ITEMS)?;
+    let with = start_filled(pleiad, &[("PLEIAD_RATE_LIMIT", "true")], ITEMS)?;
     let requests: Arc<dyn Requests> = Arc::new(Reads::sign(&RequestSigner::now(), ITEMS));
-    versus(&with, &without, &mut |_| requests.clone())
+    compare(&with, &without, &mut |_| requests.clone())
 }
 
 /// Alternates rounds of the two servers. The order changes every round, since the second finds the machine warmer.
 /// `requests` gets the number of the round; each server runs one load per number.
-fn versus(
-    ours: &ServerUnderTest,
-    other: &ServerUnderTest,
+fn compare(
+    measured: &ServerUnderTest,
+    reference: &ServerUnderTest,
     requests: &mut dyn FnMut(u64) -> Arc<dyn Requests>,
 ) -> Result<Versus> {
     let one = |subject: &ServerUnderTest, requests| round(subject.pid(), subject.address, requests, CONNECTIONS, ROUND);
-    one(ours, requests(0))?; // warm-up
-    one(other, requests(0))?;
-    let (mut mine, mut theirs) = (Vec::new(), Vec::new());
+    one(measured, requests(0))?; // warm-up
+    one(reference, requests(0))?;
+    let (mut measured_rounds, mut reference_rounds) = (Vec::new(), Vec::new());
     for turn in 1..=ROUNDS as u64 {
         if turn % 2 == 0 {
-            theirs.push(one(other, requests(turn))?);
+            reference_rounds.push(one(reference, requests(turn))?);
         }
-        mine.push(one(ours, requests(turn))?);
+        measured_rounds.push(one(measured, requests(turn))?);
         if turn % 2 == 1 {
-            theirs.push(one(other, requests(turn))?);
+            reference_rounds.push(one(reference, requests(turn))?);
         }
     }
     Ok(Versus {
-        figures: LoadFigures::median(&mine),
-        rate_share: share(&mine, &theirs, |figures| figures.per_second),
-        cpu_share: share(&mine, &theirs, |figures| figures.cpu_us),
+        figures: LoadFigures::median(&measured_rounds),
+        rate_share: share(&measured_rounds, &reference_rounds, |figures| figures.per_second),
+        cpu_share: share(&measured_rounds, &reference_rounds, |figures| figures.cpu_us),
     })
 }
 
 // ---- many partitions --------------------------------------------------------------------------------------
 
 /// Each number of partitions, compared with a container that has one.
-fn partitions(pleiad: &Path) -> Result<Vec<(u64, Versus, Versus)>> {
-    let one = filled(pleiad, &[], ITEMS)?;
+fn measure_partitions(pleiad: &Path) -> Result<Vec<(u64, Versus, Versus)>> {
+    let one = start_filled(pleiad, &[], ITEMS)?;
     let mut found = Vec::new();
-    let mut next = FAR;
+    let mut next = NUMBER_STRIDE;
     for count in PARTITIONS {
         let initial_ru = (RU_PER_S / count).to_string();
-        let many = filled(pleiad, &[("PLEIAD_PARTITION_INITIAL_RU", &initial_ru)], ITEMS)?;
+        let many = start_filled(pleiad, &[("PLEIAD_PARTITION_INITIAL_RU", &initial_ru)], ITEMS)?;
         let read: Arc<dyn Requests> = Arc::new(Reads::sign(&RequestSigner::now(), ITEMS));
-        let reads = versus(&many, &one, &mut |_| read.clone())?;
-        next += FAR; // more items than any round creates
-        let creates = versus(&many, &one, &mut |turn| {
-            Arc::new(CreateRequests::sign(&RequestSigner::now(), next + turn * (FAR / 1000)))
+        let reads = compare(&many, &one, &mut |_| read.clone())?;
+        next += NUMBER_STRIDE; // more items than any round creates
+        let creates = compare(&many, &one, &mut |turn| {
+            Arc::new(CreateRequests::sign(&RequestSigner::now(), next + turn * (NUMBER_STRIDE / 1000)))
         })?;
         found.push((count, reads, creates));
     }
@@ -173,38 +173,38 @@ fn partitions(pleiad: &Path) -> Result<Vec<(u64, Versus, Versus)>> {
 
 // ---- a split under load -----------------------------------------------------------------------------------
 
-fn split(pleiad: &Path, items: u64) -> Result<Split> {
-    let subject = filled(pleiad, &[], items)?;
+fn measure_split(pleiad: &Path, items: u64) -> Result<Split> {
+    let subject = start_filled(pleiad, &[], items)?;
     let loaders = [ElasticLoader::reads(&subject, items.min(100_000)), ElasticLoader::creates(&subject)];
-    let (_, calm) = during(&loaders, 0, || {
-        std::thread::sleep(CALM);
+    let (_, baseline) = run_during(&loaders, 0, || {
+        std::thread::sleep(BASELINE);
         Ok(())
     })?;
-    let (seconds, busy) = during(&loaders, 1000, || ask_to_split(&subject))?;
-    let [reads, creates] = [0, 1].map(|at| [calm[at], busy[at]]);
+    let (seconds, during_split) = run_during(&loaders, 1000, || split_and_wait(&subject))?;
+    let [reads, creates] = [0, 1].map(|at| [baseline[at], during_split[at]]);
     Ok(Split { items, seconds, reads, creates })
 }
 
 /// Runs both loads while `action` runs; returns the seconds that it took and the latencies that clients saw.
-fn during(loaders: &[ElasticLoader; 2], from: u64, something: impl FnOnce() -> Result) -> Result<(f64, [Latency; 2])> {
-    let over = AtomicBool::new(false);
+fn run_during(loaders: &[ElasticLoader; 2], from: u64, action: impl FnOnce() -> Result) -> Result<(f64, [Latency; 2])> {
+    let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let [reads, creates] = loaders.each_ref().map(|loader| scope.spawn(|| loader.until(&over, from)));
-        let began = Instant::now();
-        let done = something();
-        let seconds = began.elapsed().as_secs_f64();
-        over.store(true, Ordering::Relaxed);
+        let [reads, creates] = loaders.each_ref().map(|loader| scope.spawn(|| loader.run_until(&stop, from)));
+        let started = Instant::now();
+        let done = action();
+        let seconds = started.elapsed().as_secs_f64();
+        stop.store(true, Ordering::Relaxed);
         let latency = |load: std::thread::ScopedJoinHandle<'_, Result<Latency>>| load.join().map_err(|_| "a load")?;
-        let noticed = [latency(reads)?, latency(creates)?];
-        done.map(|()| (seconds, noticed))
+        let latencies = [latency(reads)?, latency(creates)?];
+        done.map(|()| (seconds, latencies))
     })
 }
 
 /// Requests a split and returns when it has finished.
-fn ask_to_split(subject: &ServerUnderTest) -> Result {
+fn split_and_wait(subject: &ServerUnderTest) -> Result {
     let link = format!("_pleiad/v1/containers/{DATABASE}/{CONTAINER}/partitions/split");
     let path = format!("{link}?wait=true");
-    load::once(subject.address, &RequestSigner::now().once("POST", &path, "pleiad", &link, "", "")).map(drop)
+    load::send_once(subject.address, &RequestSigner::now().request("POST", &path, "pleiad", &link, "", "")).map(drop)
 }
 
 /// One load, run in pieces of `PIECE`.
@@ -220,8 +220,9 @@ impl ElasticLoader {
     }
 
     fn creates(subject: &ServerUnderTest) -> ElasticLoader {
-        let piece =
-            |n: u64| Arc::new(CreateRequests::sign(&RequestSigner::now(), FAR + n * 1_000_000)) as Arc<dyn Requests>;
+        let piece = |n: u64| {
+            Arc::new(CreateRequests::sign(&RequestSigner::now(), NUMBER_STRIDE + n * 1_000_000)) as Arc<dyn Requests>
+        };
         ElasticLoader { to: subject.address, requests: Box::new(piece) }
     }
 
@@ -230,9 +231,9 @@ impl ElasticLoader {
     }
 
     /// Runs pieces until `stop` is set. Each has its own number, so that no item is created twice.
-    fn until(&self, over: &AtomicBool, mut n: u64) -> Result<Latency> {
+    fn run_until(&self, stop: &AtomicBool, mut n: u64) -> Result<Latency> {
         let mut pieces = Vec::new();
-        while !over.load(Ordering::Relaxed) {
+        while !stop.load(Ordering::Relaxed) {
             pieces.push(self.piece(n)?);
             n += 1;
         }

@@ -26,26 +26,26 @@ pub fn partition_key(n: u64) -> String {
 
 /// Appends the item's JSON text, exactly `ITEM_BYTES` long.
 pub fn write_body(n: u64, out: &mut String) {
-    let chance = scramble(n ^ 0x5EED);
+    let random = scramble(n ^ 0x5EED);
     let start = out.len();
-    let kind = ["order", "return", "quote"][(chance % 3) as usize];
-    let status = ["open", "paid", "sent", "done"][(chance >> 8 & 3) as usize];
-    let country = ["DE", "FR", "IN", "JP", "US"][(chance >> 16 & 0xFF) as usize % 5];
-    let (count, cents, active) = (chance >> 24 & 0xFF, chance >> 32 & 0xFFFF, chance & 1 == 0);
-    let (day, second) = (chance >> 40 & 15, chance >> 48 & 63);
+    let kind = ["order", "return", "quote"][(random % 3) as usize];
+    let status = ["open", "paid", "sent", "done"][(random >> 8 & 3) as usize];
+    let country = ["DE", "FR", "IN", "JP", "US"][(random >> 16 & 0xFF) as usize % 5];
+    let (count, cents, active) = (random >> 24 & 0xFF, random >> 32 & 0xFFFF, random & 1 == 0);
+    let (day, second) = (random >> 40 & 15, random >> 48 & 63);
     let _ = write!(
         out,
         r#"{{"id":"item-{n:012}","pk":"key-{:06}","customer":"customer-{:05}","kind":"{kind}","status":"{status}","country":"{country}","count":{count},"total":{}.5,"active":{active},"createdAt":"2024-03-{:02}T10:20:{:02}Z","rating":{},"note":""#,
         scramble(n) % PARTITION_KEYS,
-        chance % 50_000,
+        random % 50_000,
         cents,
         day + 10,
         second % 60,
-        chance % 5,
+        random % 5,
     ); // into a String: cannot fail
-    let missing = (start + ITEM_BYTES).saturating_sub(out.len() + 2);
-    let from = (chance >> 20) as usize % (NOTES.len() - ITEM_BYTES);
-    out.push_str(&NOTES[from..from + missing]);
+    let padding = (start + ITEM_BYTES).saturating_sub(out.len() + 2);
+    let from = (random >> 20) as usize % (NOTES.len() - ITEM_BYTES);
+    out.push_str(&NOTES[from..from + padding]);
     out.push_str("\"}");
 }
 

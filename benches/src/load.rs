@@ -37,13 +37,13 @@ pub fn run(to: SocketAddr, requests: Arc<dyn Requests>, connections: usize, unti
 }
 
 /// Sends one request on its own connection; anything but a success is an error.
-pub fn once(to: SocketAddr, request: &[u8]) -> Result<Vec<u8>> {
+pub fn send_once(to: SocketAddr, request: &[u8]) -> Result<Vec<u8>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|e| format!("cannot start the generator: {e}"))?;
     runtime.block_on(async {
-        let mut line = Line::connect(to).await?;
-        line.ask(request).await?;
-        Ok(std::mem::take(&mut line.received))
+        let mut connection = LoadConnection::connect(to).await?;
+        connection.exchange(request).await?;
+        Ok(std::mem::take(&mut connection.received))
     })
 }
 
@@ -53,15 +53,17 @@ async fn generate(
     connections: usize,
     until: Until,
 ) -> Result<LoadOutcome> {
-    let mut lines = Vec::new();
+    let mut opened = Vec::new();
     for _ in 0..connections {
-        lines.push(Line::connect(to).await?);
+        opened.push(LoadConnection::connect(to).await?);
     }
-    let ticket = Arc::new(AtomicU64::new(0));
+    let next_request = Arc::new(AtomicU64::new(0));
     let start = Instant::now();
-    let tasks: Vec<_> = lines
+    let tasks: Vec<_> = opened
         .into_iter()
-        .map(|line| tokio::spawn(talk(line, requests.clone(), ticket.clone(), start, until)))
+        .map(|connection| {
+            tokio::spawn(run_connection(connection, requests.clone(), next_request.clone(), start, until))
+        })
         .collect();
     let mut latencies = Vec::new();
     for task in tasks {
@@ -72,54 +74,54 @@ async fn generate(
     Ok(LoadOutcome { elapsed, latencies })
 }
 
-async fn talk(
-    mut line: Line,
+async fn run_connection(
+    mut connection: LoadConnection,
     requests: Arc<dyn Requests>,
-    ticket: Arc<AtomicU64>,
+    next_request: Arc<AtomicU64>,
     start: Instant,
     until: Until,
 ) -> Result<Vec<Duration>> {
     let mut latencies = Vec::with_capacity(4096);
     let mut request = Vec::with_capacity(4096);
     loop {
-        let n = ticket.fetch_add(1, Ordering::Relaxed);
-        let over = match until {
+        let n = next_request.fetch_add(1, Ordering::Relaxed);
+        let finished = match until {
             Until::Elapsed(limit) => start.elapsed() >= limit,
             Until::Answered(count) => n >= count,
         };
-        if over {
+        if finished {
             return Ok(latencies);
         }
         request.clear();
         requests.write(n, &mut request);
-        let asked = Instant::now();
-        line.ask(&request).await?;
-        latencies.push(asked.elapsed());
+        let sent_at = Instant::now();
+        connection.exchange(&request).await?;
+        latencies.push(sent_at.elapsed());
     }
 }
 
 /// One keep-alive connection.
-struct Line {
+struct LoadConnection {
     stream: TcpStream,
     received: Vec<u8>,
 }
 
-impl Line {
-    async fn connect(to: SocketAddr) -> Result<Line> {
+impl LoadConnection {
+    async fn connect(to: SocketAddr) -> Result<LoadConnection> {
         let stream = TcpStream::connect(to).await.map_err(|e| format!("cannot connect to {to}: {e}"))?;
         stream.set_nodelay(true).map_err(|e| e.to_string())?;
-        Ok(Line { stream, received: Vec::with_capacity(16 * 1024) })
+        Ok(LoadConnection { stream, received: Vec::with_capacity(16 * 1024) })
     }
 
-    async fn ask(&mut self, request: &[u8]) -> Result {
+    async fn exchange(&mut self, request: &[u8]) -> Result {
         self.received.clear();
         self.stream.write_all(request).await.map_err(|e| format!("cannot send: {e}"))?;
         loop {
-            let got = self.stream.read_buf(&mut self.received).await.map_err(|e| format!("cannot receive: {e}"))?;
-            if got == 0 {
+            let count = self.stream.read_buf(&mut self.received).await.map_err(|e| format!("cannot receive: {e}"))?;
+            if count == 0 {
                 return Err("the server closed the connection".to_owned());
             }
-            if answer::whole(&self.received)?.is_some() {
+            if answer::response_bytes(&self.received)?.is_some() {
                 return Ok(());
             }
         }

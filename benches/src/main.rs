@@ -13,10 +13,10 @@ mod server; // the server under test, started and filled
 mod ceiling; // the bare HTTP server and the bare store
 mod start; // start-up time and idle cost
 mod measure; // medians over rounds
+mod report; // tables, JSON, documentation pages
 mod bench; // the load benchmark: Pleiad against the ceilings
 mod rival; // the systems that Pleiad is compared with
 mod compare; // the same loads on Pleiad and on those systems
-mod report; // tables, JSON, documentation pages
 mod query; // the query benchmark: a million items, three systems
 mod elastic; // the cost of rate limiting, many partitions and a split
 mod scripts; // the cost of scripts and batches
@@ -67,7 +67,7 @@ fn dispatch(args: &[&str]) -> Result {
         ["vector", words @ ..] => vector::command(words),
         ["load", pleiad, kind, connections, seconds] => {
             let number = |text: &str| text.parse::<u64>().map_err(|_| format!("`{text}` is not a number"));
-            bench::one_load(&PathBuf::from(pleiad), kind, number(connections)? as usize, number(seconds)?)
+            bench::run_one_load(&PathBuf::from(pleiad), kind, number(connections)? as usize, number(seconds)?)
         }
         ["http-ceiling", answer] => ceiling::http::serve(&PathBuf::from(answer)),
         _ => Err(format!("not a command\n\n{USAGE}")),

@@ -41,8 +41,8 @@ impl LoadFigures {
 
 /// The median over the rounds of Pleiad's value divided by the reference's value in the same round. A disturbance slows
 /// both down in that round, so this is steadier than a ratio of medians.
-pub fn share(ours: &[LoadFigures], theirs: &[LoadFigures], part: fn(&LoadFigures) -> f64) -> f64 {
-    median(ours.iter().zip(theirs).map(|(ours, theirs)| part(ours) / part(theirs)).collect())
+pub fn share(pleiad: &[LoadFigures], reference: &[LoadFigures], part: fn(&LoadFigures) -> f64) -> f64 {
+    median(pleiad.iter().zip(reference).map(|(ours, theirs)| part(ours) / part(theirs)).collect())
 }
 
 pub fn median(mut values: Vec<f64>) -> f64 {
@@ -55,13 +55,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_median_ignores_the_odd_one_out() {
+    fn a_median_ignores_outliers() {
         assert_eq!(median(vec![900.0, 1.0, 2.0]), 2.0);
         assert_eq!(median(vec![]), 0.0);
     }
 
     #[test]
-    fn shares_are_taken_round_by_round() {
+    fn ratios_are_computed_round_by_round() {
         let round = |per_second| LoadFigures { per_second, ..LoadFigures::default() };
         let (ours, theirs) = ([round(5.0), round(50.0), round(6.0)], [round(10.0), round(100.0), round(100.0)]);
         assert_eq!(share(&ours, &theirs, |f| f.per_second), 0.5);

@@ -21,14 +21,14 @@ pub struct ChildProcess {
 impl ChildProcess {
     /// Starts the program and waits for the first line on its standard output for which `is_ready` is true.
     pub fn start(command: &mut Command, is_ready: impl Fn(&str) -> bool) -> Result<ChildProcess> {
-        let named = format!("{:?}", command.get_program());
+        let name = format!("{:?}", command.get_program());
         command.stdin(Stdio::null()).stdout(Stdio::piped());
-        let child = command.spawn().map_err(|e| format!("cannot start {named}: {e}"))?;
+        let child = command.spawn().map_err(|e| format!("cannot start {name}: {e}"))?;
         let mut running = ChildProcess { child, ready: String::new() };
         let stdout = running.child.stdout.take().ok_or("no standard output")?;
         let mut lines = BufReader::new(stdout).lines();
         let ready = lines.by_ref().map_while(|line| line.ok()).find(|line| is_ready(line));
-        running.ready = ready.ok_or_else(|| format!("{named} ended before it was ready"))?;
+        running.ready = ready.ok_or_else(|| format!("{name} ended before it was ready"))?;
         std::thread::spawn(move || lines.for_each(drop)); // drain the pipe: a full one would block the program
         Ok(running)
     }
@@ -38,9 +38,9 @@ impl ChildProcess {
     }
 
     /// Sends SIGTERM and waits until the process has ended, so that its data can be opened again.
-    pub fn end(mut self) -> Result {
-        let asked = Command::new("kill").arg(self.pid().to_string()).status();
-        asked.map_err(|e| format!("cannot ask process {} to end: {e}", self.pid()))?;
+    pub fn terminate(mut self) -> Result {
+        let signalled = Command::new("kill").arg(self.pid().to_string()).status();
+        signalled.map_err(|e| format!("cannot ask process {} to end: {e}", self.pid()))?;
         self.child.wait().map(drop).map_err(|e| e.to_string())
     }
 }
@@ -71,10 +71,10 @@ pub fn cpu_ns_of_threads(pid: u32) -> Result<u64> {
 /// Resident memory of the process and its children; shared pages count once per process.
 pub fn resident_kb(pid: u32) -> Result<u64> {
     let family = std::iter::once(pid).chain(children(pid));
-    Ok(family.filter_map(resident_of_one_kb).sum())
+    Ok(family.filter_map(process_resident_kb).sum())
 }
 
-fn resident_of_one_kb(pid: u32) -> Option<u64> {
+fn process_resident_kb(pid: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     line.trim().trim_end_matches(" kB").parse().ok()
@@ -98,10 +98,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_own_cost_can_be_read() {
-        let me = std::process::id();
-        assert!(cpu_us(me).is_ok());
-        assert!(resident_kb(me).unwrap() > 0);
-        assert!(cpu_ns_of_threads(me).unwrap() > 0);
+    fn the_cost_of_this_process_can_be_read() {
+        let pid = std::process::id();
+        assert!(cpu_us(pid).is_ok());
+        assert!(resident_kb(pid).unwrap() > 0);
+        assert!(cpu_ns_of_threads(pid).unwrap() > 0);
     }
 }

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::{Result, report};
-use answer::Taken;
+use answer::TimedAnswer;
 use dataset_cache::DatasetCache;
 use duckdb::Duckdb;
 use pleiad::{Cores, Pleiad};
@@ -39,7 +39,7 @@ const ROUNDS_IF_QUICK: usize = 15;
 const QUICK_MS: f64 = 50.0;
 /// A very quick query runs several times in a row: the first run after another system used the core measures cold CPU
 /// caches.
-const IN_A_ROW: usize = 20;
+const REPEATS_IF_VERY_QUICK: usize = 20;
 const VERY_QUICK_MS: f64 = 5.0;
 
 /// The command line.
@@ -47,7 +47,7 @@ pub struct QueryBenchOptions<'a> {
     pub pleiad: &'a Path,
     pub result: &'a Path,
     /// The directory in which loaded data is cached.
-    pub kept: &'a Path,
+    pub cache_dir: &'a Path,
     /// The directory of PostgreSQL's programs.
     pub postgres: &'a Path,
     /// A Python interpreter that can import `duckdb`.
@@ -78,44 +78,44 @@ impl BenchSystem {
         [BenchSystem::PleiadOnOne, BenchSystem::PleiadOnAll, BenchSystem::Postgres, BenchSystem::Duckdb];
 }
 
-pub fn run(order: &QueryBenchOptions<'_>) -> Result {
-    let shelf = DatasetCache::open(order.kept, order.items)?;
+pub fn run(options: &QueryBenchOptions<'_>) -> Result {
+    let cache = DatasetCache::open(options.cache_dir, options.items)?;
     let mut systems = Systems {
-        duckdb: Duckdb::open(order.python, &shelf)?,
-        postgres: PostgresSubject::open(order.postgres, order.kept, order.items)?,
-        pleiad: Pleiad::open(order.pleiad, order.format, &shelf, order.items)?,
+        duckdb: Duckdb::open(options.python, &cache)?,
+        postgres: PostgresSubject::open(options.postgres, options.cache_dir, options.items)?,
+        pleiad: Pleiad::open(options.pleiad, options.format, &cache, options.items)?,
     };
-    pleiad::settle(systems.pleiad.pid())?;
+    pleiad::wait_until_idle(systems.pleiad.pid())?;
     let mut rows = Vec::new();
     for question in &QUESTIONS {
         eprintln!("{}…", question.name);
-        rows.push(systems.answer(question)?);
+        rows.push(systems.measure(question)?);
     }
     let versions = (systems.postgres.version.clone(), systems.duckdb.version.clone());
-    let findings = QueryFindings { items: order.items, versions, rows };
-    systems.pleiad.end()?;
-    publish(&findings, order)
+    let findings = QueryFindings { items: options.items, versions, rows };
+    systems.pleiad.stop()?;
+    publish(&findings, options)
 }
 
-fn publish(findings: &QueryFindings, order: &QueryBenchOptions<'_>) -> Result {
+fn publish(findings: &QueryFindings, options: &QueryBenchOptions<'_>) -> Result {
     let table = table::text(findings);
     println!("{table}");
     let json = format!("{:#}\n", table::json(findings));
-    fs::write(order.result, json).map_err(|e| format!("cannot write {}: {e}", order.result.display()))?;
+    fs::write(options.result, json).map_err(|e| format!("cannot write {}: {e}", options.result.display()))?;
     let fenced = || format!("{}\n\n```text\n{}\n```", report::machine(), table.trim_matches('\n'));
-    order.page.map_or(Ok(()), |page| report::write_between(page, "bench-query", &fenced()))
+    options.page.map_or(Ok(()), |page| report::write_between(page, "bench-query", &fenced()))
 }
 
 impl Systems {
-    fn answer(&mut self, question: &'static BenchQuestion) -> Result<ResultRow> {
-        let mut cells = BenchSystem::ALL.map(|asked| ResultCell::new(self.ask(asked, question, 1)));
+    fn measure(&mut self, question: &'static BenchQuestion) -> Result<ResultRow> {
+        let mut cells = BenchSystem::ALL.map(|system| ResultCell::new(self.run_query(system, question, 1)));
         let expected = cells[BenchSystem::Postgres as usize].answer()?;
         cells.iter_mut().for_each(|cell| cell.compare(&expected));
         for round in 0..ROUNDS_IF_QUICK {
-            for (asked, cell) in BenchSystem::ALL.into_iter().zip(&mut cells) {
-                let times = cell.wants(round);
+            for (system, cell) in BenchSystem::ALL.into_iter().zip(&mut cells) {
+                let times = cell.repeats(round);
                 if times > 0 {
-                    cell.add(self.ask(asked, question, times));
+                    cell.add(self.run_query(system, question, times));
                 }
             }
         }
@@ -123,14 +123,14 @@ impl Systems {
     }
 
     /// Runs the query so often in a row; the answers are parsed after the last one has arrived.
-    fn ask(&mut self, asked: BenchSystem, question: &BenchQuestion, times: usize) -> Result<Vec<Taken>> {
-        match asked {
+    fn run_query(&mut self, system: BenchSystem, question: &BenchQuestion, times: usize) -> Result<Vec<TimedAnswer>> {
+        match system {
             BenchSystem::PleiadOnOne => self.pleiad.run_on(Cores::One)?,
             BenchSystem::PleiadOnAll => self.pleiad.run_on(Cores::All)?,
-            BenchSystem::Postgres => return self.postgres.ask(question.postgres, times),
-            BenchSystem::Duckdb => return (0..times).map(|_| self.duckdb.ask(question.duckdb)).collect(),
+            BenchSystem::Postgres => return self.postgres.run_query(question.postgres, times),
+            BenchSystem::Duckdb => return (0..times).map(|_| self.duckdb.run_query(question.duckdb)).collect(),
         }
-        self.pleiad.ask(question.ours, times)
+        self.pleiad.run_query(question.pleiad, times)
     }
 }
 
@@ -143,7 +143,7 @@ fn pinned(program: &Path) -> Command {
 
 /// Parses the arguments PLEIAD RESULT CACHE POSTGRES PYTHON ITEMS FORMAT [PAGE] and runs the benchmark.
 pub fn command(words: &[&str]) -> Result {
-    let [pleiad, result, kept, postgres, python, items, format, page @ ..] = words else {
+    let [pleiad, result, cache_dir, postgres, python, items, format, page @ ..] = words else {
         return Err("the query bench takes at least seven arguments".to_owned());
     };
     let path = |text: &&str| PathBuf::from(*text);
@@ -152,7 +152,7 @@ pub fn command(words: &[&str]) -> Result {
     run(&QueryBenchOptions {
         pleiad: Path::new(pleiad),
         result: Path::new(result),
-        kept: Path::new(kept),
+        cache_dir: Path::new(cache_dir),
         postgres: Path::new(postgres),
         python: Path::new(python),
         items,

@@ -7,17 +7,24 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::Result;
-use crate::bench::LoadFindings;
 use crate::measure::{LoadFigures, share};
 use crate::start::IdleCost;
 
 /// One load at one number of connections: figures of Pleiad and of the ceiling.
 pub struct LoadRow {
     pub connections: usize,
-    pub ours: LoadFigures,
+    pub pleiad: LoadFigures,
     pub ceiling: LoadFigures,
     pub rate_share: f64,
     pub cpu_share: f64,
+}
+
+/// The results of one run.
+pub struct LoadFindings {
+    pub reads: Vec<LoadRow>,
+    pub creates: Vec<LoadRow>,
+    pub serve: IdleCost,
+    pub dev: IdleCost,
 }
 
 /// A goal and the value that was measured.
@@ -41,7 +48,7 @@ impl LoadRow {
     pub fn new(connections: usize, ours: &[LoadFigures], ceiling: &[LoadFigures]) -> LoadRow {
         LoadRow {
             connections,
-            ours: LoadFigures::median(ours),
+            pleiad: LoadFigures::median(ours),
             ceiling: LoadFigures::median(ceiling),
             rate_share: share(ours, ceiling, |figures| figures.per_second),
             cpu_share: share(ours, ceiling, |figures| figures.cpu_us),
@@ -86,7 +93,7 @@ pub fn table(findings: &LoadFindings) -> String {
     let lines = [
         loads("point reads", "bare HTTP", &findings.reads),
         loads("durable creates", "bare store", &findings.creates),
-        rests(&[("serve", &findings.serve), ("dev", &findings.dev)]),
+        idle_costs(&[("serve", &findings.serve), ("dev", &findings.dev)]),
         goal_lines(&goals(findings)),
     ];
     lines.iter().for_each(|text| out.push_str(text));
@@ -96,9 +103,9 @@ pub fn table(findings: &LoadFindings) -> String {
 fn loads(what: &str, ceiling: &str, rows: &[LoadRow]) -> String {
     let mut out = format!("\n{what:<17} conns      ops/s    p50 µs    p99 µs   CPU µs/op\n");
     for row in rows {
-        for (who, figures) in [("pleiad", &row.ours), (ceiling, &row.ceiling)] {
+        for (system, figures) in [("pleiad", &row.pleiad), (ceiling, &row.ceiling)] {
             let LoadFigures { per_second, p50_us, p99_us, cpu_us } = figures;
-            let _ = write!(out, "  {who:<15} {:>5} {per_second:>10.0} {p50_us:>9.0} {p99_us:>9.0}", row.connections);
+            let _ = write!(out, "  {system:<15} {:>5} {per_second:>10.0} {p50_us:>9.0} {p99_us:>9.0}", row.connections);
             let _ = writeln!(out, " {cpu_us:>11.1}");
         }
         let _ = writeln!(out, "  {:<21} {:>9.2}x {:>31.2}x", "  share", row.rate_share, row.cpu_share);
@@ -106,11 +113,11 @@ fn loads(what: &str, ceiling: &str, rows: &[LoadRow]) -> String {
     out
 }
 
-fn rests(rests: &[(&str, &IdleCost)]) -> String {
+fn idle_costs(rests: &[(&str, &IdleCost)]) -> String {
     let mut out = "\nat rest            start ms    memory MB    idle CPU %\n".to_owned();
-    for (face, rest) in rests {
+    for (mode, rest) in rests {
         let IdleCost { start_ms, resident_mb, idle_cpu_percent } = rest;
-        let _ = writeln!(out, "  {face:<15} {start_ms:>9.1} {resident_mb:>12.1} {idle_cpu_percent:>13.3}");
+        let _ = writeln!(out, "  {mode:<15} {start_ms:>9.1} {resident_mb:>12.1} {idle_cpu_percent:>13.3}");
     }
     out
 }
@@ -134,7 +141,7 @@ fn goal_lines(goals: &[LoadGoal]) -> String {
 pub fn json(findings: &LoadFindings) -> Value {
     let rows = |rows: &[LoadRow]| -> Vec<Value> {
         let one = |row: &LoadRow| {
-            json!({"connections": row.connections, "ours": row.ours.json(), "ceiling": row.ceiling.json(),
+            json!({"connections": row.connections, "ours": row.pleiad.json(), "ceiling": row.ceiling.json(),
                 "rate_share": row.rate_share, "cpu_share": row.cpu_share})
         };
         rows.iter().map(one).collect()
@@ -164,7 +171,7 @@ pub fn load_page(title: &str, rows: &[(usize, &'static str, LoadFigures)]) -> St
     out
 }
 
-pub fn rest_page(rows: &[(&'static str, f64, f64)]) -> String {
+pub fn idle_page(rows: &[(&'static str, f64, f64)]) -> String {
     let mut out = "\n| At rest | start ms | memory MB |\n|---|--:|--:|\n".to_owned();
     for (name, start_ms, resident_mb) in rows {
         let _ = writeln!(out, "| {name} | {start_ms:.0} | {resident_mb:.0} |");
@@ -185,11 +192,11 @@ pub fn machine() -> String {
 /// Replaces the text between `<!-- name -->` and `<!-- /name -->`.
 pub fn write_between(page: &Path, name: &str, text: &str) -> Result {
     let old = fs::read_to_string(page).map_err(|e| format!("cannot read {}: {e}", page.display()))?;
-    let new = between(&old, name, text).ok_or_else(|| format!("{} has no section `{name}`", page.display()))?;
+    let new = replace_between(&old, name, text).ok_or_else(|| format!("{} has no section `{name}`", page.display()))?;
     fs::write(page, new).map_err(|e| format!("cannot write {}: {e}", page.display()))
 }
 
-fn between(page: &str, name: &str, text: &str) -> Option<String> {
+fn replace_between(page: &str, name: &str, text: &str) -> Option<String> {
     let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->"));
     let (before, rest) = page.split_once(&begin)?;
     let (_, after) = rest.split_once(&end)?;
@@ -201,9 +208,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_goes_between_its_marks_and_nowhere_else() {
+    fn a_table_replaces_only_the_text_between_its_markers() {
         let page = "a\n<!-- t -->\nold\n<!-- /t -->\nb\n";
-        assert_eq!(between(page, "t", "new\n").unwrap(), "a\n<!-- t -->\n\nnew\n\n<!-- /t -->\nb\n");
-        assert_eq!(between(page, "u", "new"), None);
+        assert_eq!(replace_between(page, "t", "new\n").unwrap(), "a\n<!-- t -->\n\nnew\n\n<!-- /t -->\nb\n");
+        assert_eq!(replace_between(page, "u", "new"), None);
     }
 }

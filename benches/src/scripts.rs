@@ -26,9 +26,9 @@ const ITEMS: u64 = 100_000;
 /// How often each query runs.
 const QUERIES: usize = 15;
 /// The number of items that one procedure call or batch writes.
-const TOGETHER: u64 = 100;
+const ITEMS_PER_CALL: u64 = 100;
 /// The distance between the item numbers of two loads, so that no item is created twice.
-const FAR: u64 = 1_000_000_000;
+const NUMBER_STRIDE: u64 = 1_000_000_000;
 
 const EMPTY_CPU_MAX: f64 = 4.0;
 const CALL_US_MAX: f64 = 1.0;
@@ -37,8 +37,8 @@ const BATCH_RATE_MIN: f64 = 5.0;
 const EMPTY: &str = "function () {}";
 const INSERT: &str = "function (documents) { documents.forEach(d => { if (!__.createDocument(__.getSelfLink(), d)) throw new Error('late') }) }";
 const FUNCTION: &str = "function (n) { return n % 7 }";
-const PLAIN: &str = "SELECT VALUE COUNT(1) FROM c WHERE c.count % 7 = 3";
-const CALLING: &str = "SELECT VALUE COUNT(1) FROM c WHERE udf.f(c.count) = 3";
+const QUERY_WITHOUT_CALL: &str = "SELECT VALUE COUNT(1) FROM c WHERE c.count % 7 = 3";
+const QUERY_WITH_CALL: &str = "SELECT VALUE COUNT(1) FROM c WHERE udf.f(c.count) = 3";
 
 /// The results of one run.
 struct ScriptFindings {
@@ -72,11 +72,11 @@ pub fn command(words: &[&str]) -> Result {
 fn run(pleiad: &Path) -> Result<ScriptFindings> {
     let subject = ServerUnderTest::start(pleiad, ServerMode::Serve)?;
     let signer = RequestSigner::now();
-    server::declare(subject.address, &signer)?;
+    server::create_container(subject.address, &signer)?;
     server::fill(subject.address, &signer, ITEMS)?;
-    store(&subject, &signer, "sprocs", "empty", EMPTY)?;
-    store(&subject, &signer, "sprocs", "insert", INSERT)?;
-    store(&subject, &signer, "udfs", "f", FUNCTION)?;
+    create_script(&subject, &signer, "sprocs", "empty", EMPTY)?;
+    create_script(&subject, &signer, "sprocs", "insert", INSERT)?;
+    create_script(&subject, &signer, "udfs", "f", FUNCTION)?;
     std::thread::sleep(Duration::from_secs(1)); // let the store flush what filling wrote
     let (read, empty, empty_cpu) = empty_calls(&subject)?;
     let [single, inserted, batched] = writes(&subject)?;
@@ -84,21 +84,22 @@ fn run(pleiad: &Path) -> Result<ScriptFindings> {
     Ok(ScriptFindings { read, empty, empty_cpu, single, inserted, batched, plain_ms, calling_ms })
 }
 
-fn link() -> String {
+fn container_link() -> String {
     format!("dbs/{DATABASE}/colls/{CONTAINER}")
 }
 
-fn store(subject: &ServerUnderTest, signer: &RequestSigner, feed: &str, id: &str, body: &str) -> Result {
+fn create_script(subject: &ServerUnderTest, signer: &RequestSigner, feed: &str, id: &str, body: &str) -> Result {
     let text = json!({"id": id, "body": body}).to_string();
-    let request = signer.once("POST", &format!("{}/{feed}", link()), feed, &link(), "", &text);
-    load::once(subject.address, &request).map(drop)
+    let request = signer.request("POST", &format!("{}/{feed}", container_link()), feed, &container_link(), "", &text);
+    load::send_once(subject.address, &request).map(drop)
 }
 
 // ---- an empty call ----------------------------------------------------------------------------------------
 
 fn empty_calls(subject: &ServerUnderTest) -> Result<(LoadFigures, LoadFigures, f64)> {
     let reads: Arc<dyn Requests> = Arc::new(Reads::sign(&RequestSigner::now(), 10_000));
-    let calls: Arc<dyn Requests> = Arc::new(Same(call(&RequestSigner::now(), "empty", &item::partition_key(0), "[]")));
+    let calls: Arc<dyn Requests> =
+        Arc::new(RepeatedRequest(call_request(&RequestSigner::now(), "empty", &item::partition_key(0), "[]")));
     let one =
         |requests: &Arc<dyn Requests>| round(subject.pid(), subject.address, requests.clone(), CONNECTIONS, ROUND);
     one(&reads)?; // warm-up
@@ -113,18 +114,18 @@ fn empty_calls(subject: &ServerUnderTest) -> Result<(LoadFigures, LoadFigures, f
 }
 
 /// The same request every time.
-struct Same(Vec<u8>);
+struct RepeatedRequest(Vec<u8>);
 
-impl Requests for Same {
+impl Requests for RepeatedRequest {
     fn write(&self, _: u64, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.0);
     }
 }
 
-fn call(signer: &RequestSigner, id: &str, key: &str, arguments: &str) -> Vec<u8> {
-    let path = format!("{}/sprocs/{id}", link());
+fn call_request(signer: &RequestSigner, id: &str, key: &str, arguments: &str) -> Vec<u8> {
+    let path = format!("{}/sprocs/{id}", container_link());
     let key = format!("content-type: application/json\r\nx-ms-documentdb-partitionkey: [\"{key}\"]\r\n");
-    signer.once("POST", &path, "sprocs", &path, &key, arguments)
+    signer.request("POST", &path, "sprocs", &path, &key, arguments)
 }
 
 // ---- a hundred items --------------------------------------------------------------------------------------
@@ -135,8 +136,8 @@ fn writes(subject: &ServerUnderTest) -> Result<[f64; 3]> {
     for turn in 0..=ROUNDS as u64 {
         let ways: [(Arc<dyn Requests>, u64); 3] = [
             (Arc::new(Writes::new(ScriptWay::Single, turn)), 1),
-            (Arc::new(Writes::new(ScriptWay::Procedure, turn)), TOGETHER),
-            (Arc::new(Writes::new(ScriptWay::Batch, turn)), TOGETHER),
+            (Arc::new(Writes::new(ScriptWay::Procedure, turn)), ITEMS_PER_CALL),
+            (Arc::new(Writes::new(ScriptWay::Batch, turn)), ITEMS_PER_CALL),
         ];
         for (rates, (requests, items)) in rates.iter_mut().zip(ways) {
             let figures = round(subject.pid(), subject.address, requests, 1, ROUND)?;
@@ -163,7 +164,7 @@ struct Writes {
 
 impl Writes {
     fn new(way: ScriptWay, turn: u64) -> Writes {
-        let (link, signer) = (link(), RequestSigner::now());
+        let (link, signer) = (container_link(), RequestSigner::now());
         let head = match way {
             ScriptWay::Single => signer.head("POST", &format!("{link}/docs"), "docs", &link),
             ScriptWay::Procedure => {
@@ -175,7 +176,7 @@ impl Writes {
                 format!("{head}x-ms-cosmos-is-batch-request: True\r\nx-ms-cosmos-batch-atomic: True\r\n")
             }
         };
-        let first = FAR * (1 + way as u64) + turn * (FAR / 100);
+        let first = NUMBER_STRIDE * (1 + way as u64) + turn * (NUMBER_STRIDE / 100);
         Writes { way, first, head: format!("{head}content-type: application/json\r\n") }
     }
 
@@ -188,7 +189,8 @@ impl Writes {
     }
 
     fn documents(&self, n: u64, before: &str, after: &str) -> String {
-        let documents = (0..TOGETHER).map(|i| format!("{before}{}{after}", document(self.first + n * TOGETHER + i)));
+        let documents =
+            (0..ITEMS_PER_CALL).map(|i| format!("{before}{}{after}", document(self.first + n * ITEMS_PER_CALL + i)));
         documents.collect::<Vec<_>>().join(",")
     }
 }
@@ -217,21 +219,28 @@ fn document(n: u64) -> String {
 fn queries(subject: &ServerUnderTest) -> Result<(f64, f64)> {
     let (mut plain, mut calling) = (f64::INFINITY, f64::INFINITY);
     for _ in 0..QUERIES {
-        plain = plain.min(asked(subject, PLAIN)?);
-        calling = calling.min(asked(subject, CALLING)?);
+        plain = plain.min(query_ms(subject, QUERY_WITHOUT_CALL)?);
+        calling = calling.min(query_ms(subject, QUERY_WITH_CALL)?);
     }
     Ok((plain, calling))
 }
 
 /// Runs one query; returns its time in milliseconds.
-fn asked(subject: &ServerUnderTest, text: &str) -> Result<f64> {
+fn query_ms(subject: &ServerUnderTest, text: &str) -> Result<f64> {
     let headers = "content-type: application/query+json\r\nx-ms-documentdb-isquery: True\r\n\
                    x-ms-documentdb-query-enablecrosspartition: True\r\nx-pleiad-cross-partition: true\r\n";
     let body = json!({"query": text}).to_string();
-    let request = RequestSigner::now().once("POST", &format!("{}/docs", link()), "docs", &link(), headers, &body);
-    let began = Instant::now();
-    load::once(subject.address, &request)?;
-    Ok(began.elapsed().as_secs_f64() * 1e3)
+    let request = RequestSigner::now().request(
+        "POST",
+        &format!("{}/docs", container_link()),
+        "docs",
+        &container_link(),
+        headers,
+        &body,
+    );
+    let started = Instant::now();
+    load::send_once(subject.address, &request)?;
+    Ok(started.elapsed().as_secs_f64() * 1e3)
 }
 
 // ---- output -----------------------------------------------------------------------------------------------

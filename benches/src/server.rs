@@ -16,7 +16,7 @@ use crate::signed::{self, CONTAINER, CreateRequests, DATABASE, RequestSigner};
 use crate::{Result, item};
 
 pub struct ServerUnderTest {
-    running: ChildProcess,
+    process: ChildProcess,
     pub address: SocketAddr,
     data: TempDir,
 }
@@ -32,41 +32,41 @@ pub enum ServerMode {
 }
 
 impl ServerUnderTest {
-    pub fn start(pleiad: &Path, face: ServerMode) -> Result<ServerUnderTest> {
-        ServerUnderTest::start_with(pleiad, face, &[])
+    pub fn start(pleiad: &Path, mode: ServerMode) -> Result<ServerUnderTest> {
+        ServerUnderTest::start_with(pleiad, mode, &[])
     }
 
     /// Starts it with additional settings, given as environment variables.
-    pub fn start_with(pleiad: &Path, face: ServerMode, settings: &[(&str, &str)]) -> Result<ServerUnderTest> {
+    pub fn start_with(pleiad: &Path, mode: ServerMode, settings: &[(&str, &str)]) -> Result<ServerUnderTest> {
         let data = tempfile::tempdir().map_err(|e| format!("no directory for the data: {e}"))?;
-        ServerUnderTest::on(data, pleiad, face, settings)
+        ServerUnderTest::start_on(data, pleiad, mode, settings)
     }
 
     /// Stops the server and starts it again on the same data.
-    pub fn restart(self, pleiad: &Path, face: ServerMode) -> Result<ServerUnderTest> {
-        self.running.end()?;
-        ServerUnderTest::on(self.data, pleiad, face, &[])
+    pub fn restart(self, pleiad: &Path, mode: ServerMode) -> Result<ServerUnderTest> {
+        self.process.terminate()?;
+        ServerUnderTest::start_on(self.data, pleiad, mode, &[])
     }
 
-    fn on(data: TempDir, pleiad: &Path, face: ServerMode, settings: &[(&str, &str)]) -> Result<ServerUnderTest> {
-        let mut command = command(pleiad, face, data.path());
+    fn start_on(data: TempDir, pleiad: &Path, mode: ServerMode, settings: &[(&str, &str)]) -> Result<ServerUnderTest> {
+        let mut command = command(pleiad, mode, data.path());
         command.envs(settings.iter().copied());
-        let running = ChildProcess::start(&mut command, |line| line.contains("\"ready\":true"))?;
+        let process = ChildProcess::start(&mut command, |line| line.contains("\"ready\":true"))?;
         let ready: serde_json::Value =
-            serde_json::from_str(&running.ready).map_err(|e| format!("the ready line: {e}"))?;
+            serde_json::from_str(&process.ready).map_err(|e| format!("the ready line: {e}"))?;
         let port =
             ready["port"].as_u64().and_then(|port| u16::try_from(port).ok()).ok_or("a ready line without port")?;
-        Ok(ServerUnderTest { running, address: SocketAddr::from(([127, 0, 0, 1], port)), data })
+        Ok(ServerUnderTest { process, address: SocketAddr::from(([127, 0, 0, 1], port)), data })
     }
 
     pub fn pid(&self) -> u32 {
-        self.running.pid()
+        self.process.pid()
     }
 }
 
-fn command(pleiad: &Path, face: ServerMode, data: &Path) -> Command {
+fn command(pleiad: &Path, mode: ServerMode, data: &Path) -> Command {
     let mut command = Command::new(pleiad);
-    match face {
+    match mode {
         ServerMode::Serve => command.args(["serve", "--durability", "synced"]).env("PLEIAD_RATE_LIMIT", "false"),
         ServerMode::Dev => command.arg("dev"),
     };
@@ -79,13 +79,13 @@ fn command(pleiad: &Path, face: ServerMode, data: &Path) -> Command {
 }
 
 /// Creates the database and the container over HTTP, which works for every server that implements the protocol.
-pub fn declare(to: SocketAddr, signer: &RequestSigner) -> Result {
+pub fn create_container(to: SocketAddr, signer: &RequestSigner) -> Result {
     let database = format!(r#"{{"id":"{DATABASE}"}}"#);
-    load::once(to, &signer.once("POST", "dbs", "dbs", "", "", &database))?;
+    load::send_once(to, &signer.request("POST", "dbs", "dbs", "", "", &database))?;
     let container = format!(r#"{{"id":"{CONTAINER}","partitionKey":{{"paths":["/pk"],"kind":"Hash","version":2}}}}"#);
     let throughput = format!("x-ms-offer-throughput: {RU_PER_S}\r\n");
     let (path, link) = (format!("dbs/{DATABASE}/colls"), format!("dbs/{DATABASE}"));
-    load::once(to, &signer.once("POST", &path, "colls", &link, &throughput, &container))?;
+    load::send_once(to, &signer.request("POST", &path, "colls", &link, &throughput, &container))?;
     Ok(())
 }
 
@@ -99,5 +99,5 @@ pub fn fill(to: SocketAddr, signer: &RequestSigner, count: u64) -> Result {
 pub fn sample_answer(to: SocketAddr, signer: &RequestSigner) -> Result<Vec<u8>> {
     let link = format!("dbs/{DATABASE}/colls/{CONTAINER}/docs/{}", item::id(0));
     let key = format!("x-ms-documentdb-partitionkey: [\"{}\"]\r\n", item::partition_key(0));
-    load::once(to, &signer.once("GET", &link, "docs", &link, &key, ""))
+    load::send_once(to, &signer.request("GET", &link, "docs", &link, &key, ""))
 }

@@ -52,7 +52,7 @@ impl RequestSigner {
     }
 
     /// A complete request with a body; `headers` are complete lines.
-    pub fn once(&self, verb: &str, path: &str, resource: &str, link: &str, headers: &str, body: &str) -> Vec<u8> {
+    pub fn request(&self, verb: &str, path: &str, resource: &str, link: &str, headers: &str, body: &str) -> Vec<u8> {
         let head = self.head(verb, path, resource, link);
         format!("{head}{headers}content-length: {}\r\n\r\n{body}", body.len()).into_bytes()
     }

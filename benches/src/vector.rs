@@ -23,11 +23,11 @@ const DIMENSIONS: usize = 384;
 const CLUSTERS: usize = 2_000;
 const SPREAD: f32 = 0.6;
 const NEAREST: usize = 10;
-const QUESTIONS: usize = 100;
+const QUERY_VECTORS: usize = 100;
 const CONNECTIONS: usize = 16;
 const SEED: u64 = 20_261_116;
 /// How long building the graph may take.
-const BUILT_WITHIN: Duration = Duration::from_secs(1_800);
+const BUILD_TIMEOUT: Duration = Duration::from_secs(1_800);
 
 const RECALL_MIN: f64 = 0.95;
 const SPEED_MIN: f64 = 10.0;
@@ -51,10 +51,10 @@ pub fn command(words: &[&str]) -> Result {
         _ => return Err("vector takes PLEIAD RESULT.json ITEMS [PAGE.md]".to_owned()),
     };
     let items: u64 = items.parse().map_err(|_| format!("`{items}` is not a number of items"))?;
-    let (load_s, moments) = run(Path::new(pleiad), items)?;
-    let table = table(items, load_s, &moments);
+    let (load_s, phases) = run(Path::new(pleiad), items)?;
+    let table = table(items, load_s, &phases);
     println!("{table}");
-    let json = json(items, load_s, &moments);
+    let json = json(items, load_s, &phases);
     fs::write(result, format!("{json:#}\n")).map_err(|e| format!("cannot write {result}: {e}"))?;
     let fenced = || format!("{}\n\n```text\n{}\n```", report::machine(), table.trim_matches('\n'));
     page.map_or(Ok(()), |page| report::write_between(&page, "bench-vector", &fenced()))
@@ -62,29 +62,29 @@ pub fn command(words: &[&str]) -> Result {
 
 fn run(pleiad: &Path, items: u64) -> Result<(f64, Vec<BenchPhase>)> {
     let subject = ServerUnderTest::start(pleiad, ServerMode::Serve)?;
-    declare(&subject)?;
+    create_container(&subject)?;
     eprintln!("loading {items} vectors…");
-    let began = Instant::now();
-    load::run(subject.address, Arc::new(Loads::new()), CONNECTIONS, Until::Answered(items))?;
-    let load_s = began.elapsed().as_secs_f64();
+    let started = Instant::now();
+    load::run(subject.address, Arc::new(VectorCreates::new()), CONNECTIONS, Until::Answered(items))?;
+    let load_s = started.elapsed().as_secs_f64();
     let mut source = Points::new(SEED + 1);
-    let questions: Vec<Vec<f32>> = (0..QUESTIONS).map(|_| source.point()).collect();
-    let mut moments = vec![moment(&subject, "after the load", &questions)?];
+    let query_vectors: Vec<Vec<f32>> = (0..QUERY_VECTORS).map(|_| source.point()).collect();
+    let mut phases = vec![measure_phase(&subject, "after the load", &query_vectors)?];
     eprintln!("restarting…");
     let subject = subject.restart(pleiad, ServerMode::Serve)?;
-    moments.push(moment(&subject, "after a restart", &questions)?);
+    phases.push(measure_phase(&subject, "after a restart", &query_vectors)?);
     eprintln!("splitting…");
     let link = format!("_pleiad/v1/containers/{DATABASE}/{CONTAINER}/partitions/split");
-    let split = RequestSigner::now().once("POST", &format!("{link}?wait=true"), "pleiad", &link, "", "");
-    load::once(subject.address, &split)?;
-    moments.push(moment(&subject, "after a split", &questions)?);
-    Ok((load_s, moments))
+    let split = RequestSigner::now().request("POST", &format!("{link}?wait=true"), "pleiad", &link, "", "");
+    load::send_once(subject.address, &split)?;
+    phases.push(measure_phase(&subject, "after a split", &query_vectors)?);
+    Ok((load_s, phases))
 }
 
-fn declare(subject: &ServerUnderTest) -> Result {
+fn create_container(subject: &ServerUnderTest) -> Result {
     let signer = RequestSigner::now();
     let database = json!({"id": DATABASE}).to_string();
-    load::once(subject.address, &signer.once("POST", "dbs", "dbs", "", "", &database))?;
+    load::send_once(subject.address, &signer.request("POST", "dbs", "dbs", "", "", &database))?;
     let container = json!({
         "id": CONTAINER,
         "partitionKey": {"paths": ["/id"], "kind": "Hash", "version": 2},
@@ -96,8 +96,11 @@ fn declare(subject: &ServerUnderTest) -> Result {
     });
     let throughput = format!("x-ms-offer-throughput: {RU_PER_S}\r\n");
     let (path, link) = (format!("dbs/{DATABASE}/colls"), format!("dbs/{DATABASE}"));
-    load::once(subject.address, &signer.once("POST", &path, "colls", &link, &throughput, &container.to_string()))
-        .map(drop)
+    load::send_once(
+        subject.address,
+        &signer.request("POST", &path, "colls", &link, &throughput, &container.to_string()),
+    )
+    .map(drop)
 }
 
 // ---- vectors ----------------------------------------------------------------------------------------------
@@ -113,11 +116,11 @@ impl Points {
         let mut points = Points { state: SEED | 1, centres: Arc::default() };
         let centres = (0..CLUSTERS).map(|_| (0..DIMENSIONS).map(|_| points.normal()).collect());
         points.centres = Arc::new(centres.collect());
-        points.at(seed)
+        points.with_seed(seed)
     }
 
     /// The same centres with another seed for the points.
-    fn at(&self, seed: u64) -> Points {
+    fn with_seed(&self, seed: u64) -> Points {
         let mixed = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (seed >> 7);
         Points { state: mixed | 1, centres: self.centres.clone() }
     }
@@ -142,28 +145,28 @@ impl Points {
     }
 }
 
-fn text(vector: &[f32]) -> String {
+fn vector_text(vector: &[f32]) -> String {
     let elements: Vec<String> = vector.iter().map(|element| format!("{element:.4}")).collect();
     format!("[{}]", elements.join(","))
 }
 
 /// Creates of one item each.
-struct Loads {
+struct VectorCreates {
     points: Points,
     head: String,
 }
 
-impl Loads {
-    fn new() -> Loads {
+impl VectorCreates {
+    fn new() -> VectorCreates {
         let link = format!("dbs/{DATABASE}/colls/{CONTAINER}");
         let head = RequestSigner::now().head("POST", &format!("{link}/docs"), "docs", &link);
-        Loads { points: Points::new(SEED), head: format!("{head}content-type: application/json\r\n") }
+        VectorCreates { points: Points::new(SEED), head: format!("{head}content-type: application/json\r\n") }
     }
 }
 
-impl Requests for Loads {
+impl Requests for VectorCreates {
     fn write(&self, n: u64, out: &mut Vec<u8>) {
-        let vector = text(&self.points.at(SEED + 1_000 + n).point());
+        let vector = vector_text(&self.points.with_seed(SEED + 1_000 + n).point());
         let body = format!(r#"{{"id":"{n}","n":{},"v":{vector}}}"#, n % 100);
         let (head, length) = (&self.head, body.len());
         let key = format!("x-ms-documentdb-partitionkey: [\"{n}\"]\r\ncontent-length: {length}\r\n\r\n");
@@ -176,21 +179,23 @@ impl Requests for Loads {
 #[derive(Clone, Copy)]
 enum VectorSearchWay {
     Graph,
-    Every,
+    Exact,
 }
 
-fn question(vector: &[f32], way: VectorSearchWay, signer: &RequestSigner) -> Vec<u8> {
-    let brute_force = matches!(way, VectorSearchWay::Every);
-    let query =
-        format!("SELECT TOP {NEAREST} VALUE c.id FROM c ORDER BY VectorDistance(c.v, {}, {brute_force})", text(vector));
+fn search_request(vector: &[f32], way: VectorSearchWay, signer: &RequestSigner) -> Vec<u8> {
+    let brute_force = matches!(way, VectorSearchWay::Exact);
+    let query = format!(
+        "SELECT TOP {NEAREST} VALUE c.id FROM c ORDER BY VectorDistance(c.v, {}, {brute_force})",
+        vector_text(vector)
+    );
     let headers = "content-type: application/query+json\r\nx-ms-documentdb-isquery: True\r\n\
                    x-ms-documentdb-query-enablecrosspartition: True\r\nx-pleiad-cross-partition: true\r\n\
                    x-ms-cosmos-populateindexmetrics: True\r\n";
     let link = format!("dbs/{DATABASE}/colls/{CONTAINER}");
-    signer.once("POST", &format!("{link}/docs"), "docs", &link, headers, &json!({"query": query}).to_string())
+    signer.request("POST", &format!("{link}/docs"), "docs", &link, headers, &json!({"query": query}).to_string())
 }
 
-fn ids(answer: &[u8]) -> Result<Vec<String>> {
+fn result_ids(answer: &[u8]) -> Result<Vec<String>> {
     let body = answer.windows(4).position(|end| end == b"\r\n\r\n").map(|at| &answer[at + 4..]);
     let body: Value = serde_json::from_slice(body.unwrap_or_default()).map_err(|e| format!("the answer: {e}"))?;
     let rows = body["Documents"].as_array().ok_or("an answer without rows")?;
@@ -206,34 +211,38 @@ impl Requests for SearchRequests {
     }
 }
 
-fn moment(subject: &ServerUnderTest, when: &'static str, questions: &[Vec<f32>]) -> Result<BenchPhase> {
-    let ready_s = ready(subject, &questions[0])?;
+fn measure_phase(subject: &ServerUnderTest, when: &'static str, query_vectors: &[Vec<f32>]) -> Result<BenchPhase> {
+    let ready_s = wait_for_graph(subject, &query_vectors[0])?;
     let signer = RequestSigner::now();
     let mut hits = 0;
-    for vector in questions {
-        let truth = ids(&load::once(subject.address, &question(vector, VectorSearchWay::Every, &signer))?)?;
-        let found = ids(&load::once(subject.address, &question(vector, VectorSearchWay::Graph, &signer))?)?;
+    for vector in query_vectors {
+        let truth =
+            result_ids(&load::send_once(subject.address, &search_request(vector, VectorSearchWay::Exact, &signer))?)?;
+        let found =
+            result_ids(&load::send_once(subject.address, &search_request(vector, VectorSearchWay::Graph, &signer))?)?;
         hits += truth.iter().filter(|id| found.contains(id)).count();
     }
-    let ask = |way: VectorSearchWay| {
-        let requests = SearchRequests(questions.iter().map(|vector| question(vector, way, &signer)).collect());
-        load::run(subject.address, Arc::new(requests), 1, Until::Answered(questions.len() as u64))
+    let run_searches = |way: VectorSearchWay| {
+        let requests =
+            SearchRequests(query_vectors.iter().map(|vector| search_request(vector, way, &signer)).collect());
+        load::run(subject.address, Arc::new(requests), 1, Until::Answered(query_vectors.len() as u64))
     };
-    let (every, graph) = (ask(VectorSearchWay::Every)?, ask(VectorSearchWay::Graph)?);
-    let recall = hits as f64 / (questions.len() * NEAREST) as f64;
-    let [every_ms, graph_ms] = [&every, &graph].map(|outcome| outcome.percentile_us(50) / 1e3);
+    let (exact, graph) = (run_searches(VectorSearchWay::Exact)?, run_searches(VectorSearchWay::Graph)?);
+    let recall = hits as f64 / (query_vectors.len() * NEAREST) as f64;
+    let [every_ms, graph_ms] = [&exact, &graph].map(|outcome| outcome.percentile_us(50) / 1e3);
     Ok(BenchPhase { when, ready_s, recall, every_ms, graph_ms, graph_p99_ms: graph.percentile_us(99) / 1e3 })
 }
 
 /// Waits until all partitions use the graph.
-fn ready(subject: &ServerUnderTest, vector: &[f32]) -> Result<f64> {
-    let began = Instant::now();
-    while began.elapsed() < BUILT_WITHIN {
-        let answer = load::once(subject.address, &question(vector, VectorSearchWay::Graph, &RequestSigner::now()))?;
+fn wait_for_graph(subject: &ServerUnderTest, vector: &[f32]) -> Result<f64> {
+    let started = Instant::now();
+    while started.elapsed() < BUILD_TIMEOUT {
+        let answer =
+            load::send_once(subject.address, &search_request(vector, VectorSearchWay::Graph, &RequestSigner::now()))?;
         let text = String::from_utf8_lossy(&answer);
-        let way = text.lines().find_map(|line| line.strip_prefix("x-pleiad-query-plan: ")).unwrap_or_default();
-        if way.contains("graph") && !way.contains("every vector") && !way.contains("scan") {
-            return Ok(began.elapsed().as_secs_f64());
+        let plan = text.lines().find_map(|line| line.strip_prefix("x-pleiad-query-plan: ")).unwrap_or_default();
+        if plan.contains("graph") && !plan.contains("every vector") && !plan.contains("scan") {
+            return Ok(started.elapsed().as_secs_f64());
         }
         std::thread::sleep(Duration::from_millis(200));
     }
@@ -242,22 +251,22 @@ fn ready(subject: &ServerUnderTest, vector: &[f32]) -> Result<f64> {
 
 // ---- output -----------------------------------------------------------------------------------------------
 
-fn json(items: u64, load_s: f64, moments: &[BenchPhase]) -> Value {
-    let moment = |moment: &BenchPhase| {
-        json!({"when": moment.when, "ready_s": moment.ready_s, "recall": moment.recall, "every_ms": moment.every_ms,
-               "graph_ms": moment.graph_ms, "graph_p99_ms": moment.graph_p99_ms})
+fn json(items: u64, load_s: f64, phases: &[BenchPhase]) -> Value {
+    let phase_json = |phase: &BenchPhase| {
+        json!({"when": phase.when, "ready_s": phase.ready_s, "recall": phase.recall, "every_ms": phase.every_ms,
+               "graph_ms": phase.graph_ms, "graph_p99_ms": phase.graph_p99_ms})
     };
-    json!({"items": items, "load_s": load_s, "moments": moments.iter().map(moment).collect::<Vec<_>>()})
+    json!({"items": items, "load_s": load_s, "moments": phases.iter().map(phase_json).collect::<Vec<_>>()})
 }
 
-fn table(items: u64, load_s: f64, moments: &[BenchPhase]) -> String {
+fn table(items: u64, load_s: f64, phases: &[BenchPhase]) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "\n{items} vectors of {DIMENSIONS} float32, cosine; loaded in {load_s:.0} s"); // into a String
     let _ = writeln!(
         out,
         "\nthe {NEAREST} nearest        graph ready   recall   every vector      graph   graph p99   faster"
     );
-    for BenchPhase { when, ready_s, recall, every_ms, graph_ms, graph_p99_ms } in moments {
+    for BenchPhase { when, ready_s, recall, every_ms, graph_ms, graph_p99_ms } in phases {
         let _ = writeln!(
             out,
             "  {when:<18} {ready_s:>9.1} s {recall:>8.3} {every_ms:>11.1} ms {graph_ms:>7.2} ms {graph_p99_ms:>8.2} ms {:>7.0}x",
@@ -265,8 +274,8 @@ fn table(items: u64, load_s: f64, moments: &[BenchPhase]) -> String {
         );
     }
     let _ = writeln!(out, "\ngoals");
-    let least = |of: fn(&BenchPhase) -> f64| moments.iter().map(of).fold(f64::INFINITY, f64::min);
-    let (recall, faster) = (least(|moment| moment.recall), least(|moment| moment.every_ms / moment.graph_ms));
+    let lowest = |of: fn(&BenchPhase) -> f64| phases.iter().map(of).fold(f64::INFINITY, f64::min);
+    let (recall, faster) = (lowest(|phase| phase.recall), lowest(|phase| phase.every_ms / phase.graph_ms));
     let mut goal = |holds: bool, what: &str, found: String| {
         let _ = writeln!(out, "  {:<7} {what:<34} {found}", if holds { "holds" } else { "MISSED" });
     };

@@ -41,12 +41,12 @@ pub fn run(args: &[String]) -> Result {
 }
 
 /// Builds the programs and runs one benchmark; with `write` its table is also written into the page.
-fn measure(part: &str, more: &[&OsStr], write: bool) -> Result {
+fn measure(part: &str, extra_args: &[&OsStr], write: bool) -> Result {
     build()?;
     let result =
         shell::target().join(if part == "bench" { "bench.json".to_owned() } else { format!("bench-{part}.json") });
     let mut bench = shell::command(program(), [part]);
-    bench.arg(shell::binary()).arg(&result).args(more);
+    bench.arg(shell::binary()).arg(&result).args(extra_args);
     if write {
         bench.arg(shell::root().join(PAGE));
     }
@@ -56,7 +56,7 @@ fn measure(part: &str, more: &[&OsStr], write: bool) -> Result {
 }
 
 /// Parses the arguments of a benchmark whose only option is `--write`.
-fn only_write(part: &str, args: &[String]) -> Result<bool> {
+fn parse_write_flag(part: &str, args: &[String]) -> Result<bool> {
     match args {
         [] => Ok(false),
         [only] if only == "--write" => Ok(true),
@@ -78,8 +78,8 @@ pub fn compare() -> Result {
 /// bench's.
 fn build() -> Result {
     rocksdb::ensure()?;
-    shell::run(&mut shell::cargo(["build", "--release", "--package", "pleiad"]))?;
-    shell::run(&mut shell::cargo(["build", "--release", "--package", "pleiad-bench"]))
+    shell::run(&mut rocksdb::cargo(["build", "--release", "--package", "pleiad"]))?;
+    shell::run(&mut rocksdb::cargo(["build", "--release", "--package", "pleiad-bench"]))
 }
 
 fn program() -> PathBuf {

@@ -23,7 +23,7 @@ pub fn run(args: &[String]) -> Result {
 fn replace_ourselves(command: &mut Command) -> Result {
     use std::os::unix::process::CommandExt;
     let error = command.exec(); // returns only if the program could not start
-    Err(format!("cannot start `{}`: {error}", shell::line(command)))
+    Err(format!("cannot start `{}`: {error}", shell::command_line(command)))
 }
 
 #[cfg(not(unix))]

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
+use crate::rocksdb;
 use crate::server::{EMULATOR_KEY, TestServer};
 use crate::setup::{self, SetupScope};
 use crate::shell::{self, Result};
@@ -27,23 +28,23 @@ pub struct SuiteDirs {
 
 enum SuiteOutcome {
     Passed,
-    LeftOut(String),
+    Skipped(String),
     Failed(String),
 }
 
 pub fn run(names: &[String]) -> Result {
-    let suites = chosen(names)?;
+    let suites = selected_suites(names)?;
     let binary = build()?;
     let mut passed = 0;
     let mut failed = Vec::new();
     for suite in suites {
         match report(suite, &binary) {
             SuiteOutcome::Passed => passed += 1,
-            SuiteOutcome::LeftOut(_) => {}
+            SuiteOutcome::Skipped(_) => {}
             SuiteOutcome::Failed(_) => failed.push(suite.name),
         }
     }
-    verdict(passed, &failed, names.len())
+    overall_result(passed, &failed, names.len())
 }
 
 pub fn run_all() -> Result {
@@ -51,18 +52,18 @@ pub fn run_all() -> Result {
 }
 
 /// A suite that was requested by name must run, and a run without any suite is a failure.
-fn verdict(passed: usize, failed: &[&str], asked: usize) -> Result {
+fn overall_result(passed: usize, failed: &[&str], requested: usize) -> Result {
     if !failed.is_empty() {
         return Err(format!("failed: {0}\nagain: cargo xtask interop {0}", failed.join(" ")));
     }
     match passed {
         0 => Err("no suite could run".to_owned()),
-        _ if passed < asked => Err("a suite that was requested by name was skipped".to_owned()),
+        _ if passed < requested => Err("a suite that was requested by name was skipped".to_owned()),
         _ => Ok(()),
     }
 }
 
-fn chosen(names: &[String]) -> Result<Vec<&'static Suite>> {
+fn selected_suites(names: &[String]) -> Result<Vec<&'static Suite>> {
     let known = || SUITES.map(|suite| suite.name).join(", ");
     let find = |name: &String| {
         SUITES
@@ -78,38 +79,38 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Suite>> {
 
 pub fn build() -> Result<PathBuf> {
     setup::ensure(&[SetupScope::Build, SetupScope::Interop])?;
-    shell::run(&mut shell::cargo(["build", "--release", "--package", "pleiad"]))?;
+    shell::run(&mut rocksdb::cargo(["build", "--release", "--package", "pleiad"]))?;
     Ok(shell::binary())
 }
 
 fn report(suite: &Suite, binary: &Path) -> SuiteOutcome {
     println!("\n{}", shell::bold(&format!("-- interop {}", suite.name)));
     let start = Instant::now();
-    let outcome = examine(suite, binary);
+    let outcome = run_suite(suite, binary);
     let took = start.elapsed().as_secs_f64();
     match &outcome {
         SuiteOutcome::Passed => println!("{} {} ({took:.1} s)", shell::green("passed:"), suite.name),
-        SuiteOutcome::LeftOut(why) => println!("{} {}: {why}", shell::yellow("skipped:"), suite.name),
+        SuiteOutcome::Skipped(why) => println!("{} {}: {why}", shell::yellow("skipped:"), suite.name),
         SuiteOutcome::Failed(why) => println!("{} {} ({took:.1} s): {why}", shell::red("FAILED:"), suite.name),
     }
     outcome
 }
 
-fn examine(suite: &Suite, binary: &Path) -> SuiteOutcome {
-    let place = place(suite);
-    if !suites::has_file(&place.source, suite.tests) {
-        return SuiteOutcome::LeftOut(format!("tests/interop/{} has no test (no *{})", suite.name, suite.tests));
+fn run_suite(suite: &Suite, binary: &Path) -> SuiteOutcome {
+    let dirs = suite_dirs(suite);
+    if !suites::has_file(&dirs.source, suite.tests) {
+        return SuiteOutcome::Skipped(format!("tests/interop/{} has no test (no *{})", suite.name, suite.tests));
     }
     if let Some(missing) = suite.toolchain.iter().find(|program| !setup::on_path(program)) {
-        return SuiteOutcome::LeftOut(format!("`{missing}` is not installed on this machine"));
+        return SuiteOutcome::Skipped(format!("`{missing}` is not installed on this machine"));
     }
-    match prepare_and_run(suite, &place, binary) {
+    match prepare_and_run(suite, &dirs, binary) {
         Ok(()) => SuiteOutcome::Passed,
         Err(why) => SuiteOutcome::Failed(why),
     }
 }
 
-fn place(suite: &Suite) -> SuiteDirs {
+fn suite_dirs(suite: &Suite) -> SuiteDirs {
     SuiteDirs {
         source: shell::root().join("tests/interop").join(suite.name),
         cache: shell::cache().join("interop").join(suite.name),
@@ -117,31 +118,31 @@ fn place(suite: &Suite) -> SuiteDirs {
 }
 
 /// Installs a suite's SDK and returns its directories.
-pub fn prepared(name: &str) -> Result<SuiteDirs> {
-    let suites = chosen(&[name.to_owned()])?;
+pub fn prepare_by_name(name: &str) -> Result<SuiteDirs> {
+    let suites = selected_suites(&[name.to_owned()])?;
     let suite = suites.first().ok_or("no suite")?;
-    let place = place(suite);
-    prepare(suite, &place)?;
-    Ok(place)
+    let dirs = suite_dirs(suite);
+    prepare(suite, &dirs)?;
+    Ok(dirs)
 }
 
-fn prepare(suite: &Suite, place: &SuiteDirs) -> Result {
-    fs::create_dir_all(&place.cache).map_err(|e| format!("cannot create {}: {e}", place.cache.display()))?;
-    (suite.prepare)(place)
+fn prepare(suite: &Suite, dirs: &SuiteDirs) -> Result {
+    fs::create_dir_all(&dirs.cache).map_err(|e| format!("cannot create {}: {e}", dirs.cache.display()))?;
+    (suite.prepare)(dirs)
 }
 
-fn prepare_and_run(suite: &Suite, place: &SuiteDirs, binary: &Path) -> Result {
-    prepare(suite, place)?;
+fn prepare_and_run(suite: &Suite, dirs: &SuiteDirs, binary: &Path) -> Result {
+    prepare(suite, dirs)?;
     let tokens = token_settings();
     let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
-    let server = TestServer::start(Command::new(binary), &tokens, place.cache.join("server.log"))?;
-    let limited = TestServer::start(Command::new(binary), &["--rate-limit"], place.cache.join("limited.log"))?;
-    let restored = TestServer::start(Command::new(binary), &[], place.cache.join("restored.log"))?;
-    let certificate = place.cache.join("emulator.pem");
+    let server = TestServer::start(Command::new(binary), &tokens, dirs.cache.join("server.log"))?;
+    let limited = TestServer::start(Command::new(binary), &["--rate-limit"], dirs.cache.join("limited.log"))?;
+    let restored = TestServer::start(Command::new(binary), &[], dirs.cache.join("restored.log"))?;
+    let certificate = dirs.cache.join("emulator.pem");
     fs::write(&certificate, server.certificate()?)
         .map_err(|e| format!("cannot write {}: {e}", certificate.display()))?;
-    let mut test = (suite.test)(place);
-    tell_where(&mut test, &server, &certificate);
+    let mut test = (suite.test)(dirs);
+    set_environment(&mut test, &server, &certificate);
     test.env("PLEIAD_ENDPOINT_LIMITED", &limited.endpoint).env("PLEIAD_ENDPOINT_RESTORED", &restored.endpoint);
     let ran = shell::run(&mut test);
     let stopped = server.stop().and(limited.stop()).and(restored.stop());
@@ -164,7 +165,7 @@ fn tokens() -> PathBuf {
 }
 
 /// The environment that every suite reads.
-fn tell_where(test: &mut Command, server: &TestServer, certificate: &Path) {
+fn set_environment(test: &mut Command, server: &TestServer, certificate: &Path) {
     test.env("PLEIAD_ENDPOINT", &server.endpoint)
         .env("PLEIAD_ENDPOINT_HTTPS", &server.endpoint_https)
         .env("PLEIAD_KEY", EMULATOR_KEY)
@@ -193,15 +194,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_without_a_suite_is_no_success() {
-        assert!(verdict(0, &[], 0).is_err());
-        assert!(verdict(1, &[], 0).is_ok());
-        assert!(verdict(1, &[], 2).is_err(), "one of the two requested suites was skipped");
-        assert!(verdict(3, &["js", "go"], 0).unwrap_err().contains("cargo xtask interop js go"));
+    fn a_run_without_a_suite_fails() {
+        assert!(overall_result(0, &[], 0).is_err());
+        assert!(overall_result(1, &[], 0).is_ok());
+        assert!(overall_result(1, &[], 2).is_err(), "one of the two requested suites was skipped");
+        assert!(overall_result(3, &["js", "go"], 0).unwrap_err().contains("cargo xtask interop js go"));
     }
 
     #[test]
-    fn proxy_exceptions_are_kept() {
+    fn proxy_exceptions_are_preserved() {
         assert_eq!(with_localhost("a.example, "), "a.example,localhost,127.0.0.1,::1");
         assert_eq!(with_localhost(""), "localhost,127.0.0.1,::1");
     }

@@ -4,16 +4,15 @@
 //! before anything heavy is compiled. CI runs what developers run: `.ci/run` calls `cargo xtask test` and nothing else.
 
 mod shell; // directories, running programs, coloured output
-
-mod bench; // benchmarks, against ceilings and other systems
-mod dev; // build and run the emulator
-mod interop; // official SDKs against the binary
-mod server; // the binary, started for a test and stopped after it
-mod rocksdb; // RocksDB, compiled once per machine
+mod rocksdb; // RocksDB, compiled once per machine, and cargo calls that link it
 mod setup; // installs the tools that building and testing need
+mod server; // the binary, started for a test and stopped after it
+mod dev; // build and run the emulator
+mod bench; // benchmarks, against ceilings and other systems
+mod interop; // official SDKs against the binary
 mod soak; // splits and merges under load from SDKs
-mod test; // all checks, in order
 mod tidy; // static checks of the repository's own rules
+mod test; // all checks, in order
 
 use std::process::ExitCode;
 

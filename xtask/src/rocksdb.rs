@@ -10,6 +10,7 @@
 //!   → ~/.cache/pleiad/rocksdb/0.19.0+11.8.1/librocksdb.a     ROCKSDB_LIB_DIR, ROCKSDB_STATIC
 //! ```
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -20,35 +21,43 @@ const LIBRARY: &str = "librocksdb.a";
 /// The features that `storage` enables through the crate `rocksdb`.
 const FEATURES: &str = r#"["lz4", "zstd", "bindgen-runtime"]"#;
 
+/// Cargo on this workspace: one target directory, and no variables left over from the cargo that runs xtask.
+pub fn cargo<I: AsRef<OsStr>>(args: impl IntoIterator<Item = I>) -> Command {
+    let mut cargo = shell::bare_cargo(args);
+    cargo.env("CARGO_TARGET_DIR", shell::target()).current_dir(shell::root());
+    link(&mut cargo);
+    cargo
+}
+
 /// Sets the library's directory for a cargo call, if the library exists and the user has not set another.
 pub fn link(cargo: &mut Command) {
-    let Some(place) = place().filter(|place| place.join(LIBRARY).exists()) else { return };
+    let Some(dir) = library_dir().filter(|dir| dir.join(LIBRARY).exists()) else { return };
     if std::env::var_os("ROCKSDB_LIB_DIR").is_none() {
-        cargo.env("ROCKSDB_LIB_DIR", place).env("ROCKSDB_STATIC", "1");
+        cargo.env("ROCKSDB_LIB_DIR", dir).env("ROCKSDB_STATIC", "1");
     }
 }
 
 /// Compiles the library unless it exists.
 pub fn ensure() -> Result {
-    let Some(place) = place() else { return Err(format!("Cargo.lock names no {CRATE}")) };
-    if place.join(LIBRARY).exists() || std::env::var_os("ROCKSDB_LIB_DIR").is_some() {
+    let Some(dir) = library_dir() else { return Err(format!("Cargo.lock names no {CRATE}")) };
+    if dir.join(LIBRARY).exists() || std::env::var_os("ROCKSDB_LIB_DIR").is_some() {
         return Ok(());
     }
     println!(
         "{} compiles RocksDB, the storage engine inside Pleiad, from its C++ source: about 10 minutes\n\
          on 2 cores, once. The result stays in {}; later builds reuse it.",
         shell::bold("The first build"),
-        place.display()
+        dir.display()
     );
-    let work = place.join("build");
+    let work = dir.join("build");
     write_project(&work)?;
     let mut cargo = shell::bare_cargo(["build", "--release"]);
     shell::run(cargo.current_dir(&work).env("CARGO_TARGET_DIR", work.join("target")))?;
-    keep(&work, &place)
+    store_library(&work, &dir)
 }
 
 /// The directory of the library of the locked version.
-fn place() -> Option<PathBuf> {
+fn library_dir() -> Option<PathBuf> {
     let lock = std::fs::read_to_string(shell::root().join("Cargo.lock")).ok()?;
     Some(shell::cache().join("rocksdb").join(locked_version(&lock)?))
 }
@@ -76,11 +85,11 @@ fn write_project(work: &Path) -> Result {
 }
 
 /// Moves the finished library to its directory atomically, then deletes the build directory.
-fn keep(work: &Path, place: &Path) -> Result {
+fn store_library(work: &Path, target_dir: &Path) -> Result {
     let builds = shell::list(&work.join("target").join("release").join("build"));
     let built = builds.iter().map(|dir| dir.join("out").join(LIBRARY)).find(|library| library.exists());
     let built = built.ok_or("the build of RocksDB produced no library")?;
-    std::fs::rename(&built, place.join(LIBRARY)).map_err(|e| format!("{}: {e}", built.display()))?;
+    std::fs::rename(&built, target_dir.join(LIBRARY)).map_err(|e| format!("{}: {e}", built.display()))?;
     let _ = std::fs::remove_dir_all(work); // a failure only wastes disk space
     Ok(())
 }

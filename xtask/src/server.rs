@@ -20,8 +20,8 @@ use crate::shell::{self, Result};
 pub const EMULATOR_KEY: &str =
     "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
 
-const READY_WITHIN: Duration = Duration::from_secs(30);
-const STOP_WITHIN: Duration = Duration::from_secs(10);
+const READY_TIMEOUT: Duration = Duration::from_secs(30);
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub struct TestServer {
     child: Child,
@@ -37,13 +37,13 @@ impl TestServer {
         let stderr = File::create(&log).map_err(|e| format!("cannot write {}: {e}", log.display()))?;
         pleiad.args(["dev", "--port", "0", "--ephemeral"]).args(flags);
         pleiad.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr);
-        let mut child = pleiad.spawn().map_err(|e| format!("cannot start `{}`: {e}", shell::line(&pleiad)))?;
+        let mut child = pleiad.spawn().map_err(|e| format!("cannot start `{}`: {e}", shell::command_line(&pleiad)))?;
         let stdout = child.stdout.take();
         let mut server = TestServer { child, log, endpoint: String::new(), endpoint_https: String::new(), port: 0 };
-        let ready = stdout.and_then(wait_for_ready).ok_or_else(|| server.autopsy("did not report readiness"))?;
+        let ready = stdout.and_then(wait_for_ready).ok_or_else(|| server.error_with_log("did not report readiness"))?;
         match server.read_ready(&ready) {
             Some(()) => Ok(server),
-            None => Err(server.autopsy(&format!("printed a ready line that cannot be parsed: {ready}"))),
+            None => Err(server.error_with_log(&format!("printed a ready line that cannot be parsed: {ready}"))),
         }
     }
 
@@ -62,20 +62,20 @@ impl TestServer {
     /// Sends SIGTERM and waits; returns an error if the process had already ended, which no suite should cause.
     pub fn stop(mut self) -> Result {
         if let Ok(Some(status)) = self.child.try_wait() {
-            return Err(self.autopsy(&format!("ended while the suite was running ({status})")));
+            return Err(self.error_with_log(&format!("ended while the suite was running ({status})")));
         }
         shell::works("kill", ["-TERM", &self.child.id().to_string()]);
         let start = Instant::now();
-        while start.elapsed() < STOP_WITHIN {
+        while start.elapsed() < STOP_TIMEOUT {
             if let Ok(Some(_)) = self.child.try_wait() {
                 return Ok(());
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        Err(self.autopsy(&format!("did not stop within {} s of SIGTERM", STOP_WITHIN.as_secs())))
+        Err(self.error_with_log(&format!("did not stop within {} s of SIGTERM", STOP_TIMEOUT.as_secs())))
     }
 
-    fn autopsy(&self, what: &str) -> String {
+    fn error_with_log(&self, what: &str) -> String {
         let log = std::fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();
         let tail = lines[lines.len().saturating_sub(20)..].join("\n  ");
@@ -99,7 +99,7 @@ fn wait_for_ready(stdout: ChildStdout) -> Option<String> {
             let _ = send.send(line); // the receiver is dropped after the ready line
         }
     });
-    let deadline = Instant::now() + READY_WITHIN;
+    let deadline = Instant::now() + READY_TIMEOUT;
     loop {
         let line = receive.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok()?;
         if line.starts_with('{') && line.contains("\"ready\":true") {
@@ -154,7 +154,7 @@ mod tests {
     const READY: &str = r#"{"ready":true,"endpoint":"http://localhost:40117","https": "https://localhost:40117","port":40117,"pid":4711}"#;
 
     #[test]
-    fn a_ready_line_is_read() {
+    fn a_ready_line_is_parsed() {
         assert_eq!(json_text(READY, "endpoint").as_deref(), Some("http://localhost:40117"));
         assert_eq!(json_text(READY, "https").as_deref(), Some("https://localhost:40117"));
         assert_eq!(json_number(READY, "port"), Some(40117));
@@ -162,23 +162,23 @@ mod tests {
     }
 
     /// A shell script in place of the server; it ignores the server's arguments.
-    fn play(script: &str) -> Result<TestServer> {
+    fn start_script(script: &str) -> Result<TestServer> {
         let (dir, mut shell) = (tempfile::tempdir().unwrap(), Command::new("sh"));
         shell.args(["-c", script]);
         TestServer::start(shell, &[], dir.path().join("server.log"))
     }
 
     #[test]
-    fn a_server_is_awaited_and_stopped() {
-        let server = play(&format!("echo starting; echo '{READY}'; exec sleep 60")).unwrap();
+    fn a_server_is_started_and_stopped() {
+        let server = start_script(&format!("echo starting; echo '{READY}'; exec sleep 60")).unwrap();
         assert_eq!((server.endpoint.as_str(), server.port), ("http://localhost:40117", 40117));
         server.stop().unwrap();
     }
 
     #[test]
-    fn a_server_that_does_not_start_says_why() {
-        let told = play("echo the port is taken >&2; exit 1").err().unwrap();
-        assert!(told.contains("did not report readiness") && told.contains("the port is taken"), "{told}");
+    fn an_error_at_start_contains_the_log() {
+        let error = start_script("echo the port is taken >&2; exit 1").err().unwrap();
+        assert!(error.contains("did not report readiness") && error.contains("the port is taken"), "{error}");
     }
 
     #[test]

@@ -31,7 +31,7 @@ struct RequiredTool {
     packages: [&'static str; 5],
 }
 
-const NEEDS: [RequiredTool; 7] = [
+const TOOLS: [RequiredTool; 7] = [
     RequiredTool {
         scope: SetupScope::Build,
         what: "a C++ compiler",
@@ -118,18 +118,18 @@ pub fn ensure(scopes: &[SetupScope]) -> Result {
     if missing.is_empty() {
         return Ok(());
     }
-    for need in &missing {
-        println!("{} {} is missing: {}", shell::yellow("setup:"), need.what, need.why);
+    for tool in &missing {
+        println!("{} {} is missing: {}", shell::yellow("setup:"), tool.what, tool.why);
     }
     install(&missing)?;
     match self::missing(scopes).first() {
         None => Ok(()),
-        Some(need) => Err(format!("{} is still not found after installing it; {}", need.what, need.why)),
+        Some(tool) => Err(format!("{} is still not found after installing it; {}", tool.what, tool.why)),
     }
 }
 
 fn missing(scopes: &[SetupScope]) -> Vec<&'static RequiredTool> {
-    NEEDS.iter().filter(|need| scopes.contains(&need.scope) && !(need.found)()).collect()
+    TOOLS.iter().filter(|tool| scopes.contains(&tool.scope) && !(tool.found)()).collect()
 }
 
 fn ensure_components() -> Result {
@@ -150,7 +150,7 @@ fn install(missing: &[&RequiredTool]) -> Result {
     };
     let lines = install_lines(manager, missing);
     let Some(prefix) = privilege(manager).filter(|_| env::var_os("PLEIAD_NO_INSTALL").is_none()) else {
-        return Err(format!("run this, then try again:\n{}", to_type(manager, &lines)));
+        return Err(format!("run this, then try again:\n{}", manual_lines(manager, &lines)));
     };
     for line in &lines {
         run_line(&prefix, line)?;
@@ -177,7 +177,7 @@ fn run_line(prefix: &[&str], line: &str) -> Result {
 }
 
 fn install_lines(manager: Manager, missing: &[&RequiredTool]) -> Vec<String> {
-    let mut packages: Vec<&str> = missing.iter().flat_map(|need| need.packages[manager as usize].split(' ')).collect();
+    let mut packages: Vec<&str> = missing.iter().flat_map(|tool| tool.packages[manager as usize].split(' ')).collect();
     packages.sort_unstable();
     packages.dedup();
     let packages = packages.join(" ");
@@ -193,7 +193,7 @@ fn install_lines(manager: Manager, missing: &[&RequiredTool]) -> Vec<String> {
 }
 
 /// The lines for a user to type, usually not as root.
-fn to_type(manager: Manager, lines: &[String]) -> String {
+fn manual_lines(manager: Manager, lines: &[String]) -> String {
     let sudo = if manager == Manager::Brew || probe::is_root() { "" } else { "sudo " };
     lines.iter().map(|line| format!("  {sudo}{line}")).collect::<Vec<_>>().join("\n")
 }

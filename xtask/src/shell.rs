@@ -1,15 +1,13 @@
 //! Shared by all commands: directories of the repository and its caches, running programs, coloured output.
 //!
-//! Invariant: every cargo call that compiles the product goes through `cargo()`, so that it uses one target directory
-//! and links one RocksDB (docs/decisions/0002-shared-target-directory.md, 0005-rocksdb-built-once.md).
+//! Invariant: every cargo call that compiles the product goes through `rocksdb::cargo`, so that it uses one target
+//! directory and links one RocksDB (docs/decisions/0002-shared-target-directory.md, 0005-rocksdb-built-once.md).
 
 use std::env;
 use std::ffi::OsStr;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-
-use crate::rocksdb;
 
 /// The error is a message for the person at the keyboard; no code matches on it.
 pub type Result<T = ()> = std::result::Result<T, String>;
@@ -64,14 +62,6 @@ pub fn command<I: AsRef<OsStr>>(program: impl AsRef<OsStr>, args: impl IntoItera
     command
 }
 
-/// Cargo on this workspace: one target directory, and no variables left over from the cargo that runs xtask.
-pub fn cargo<I: AsRef<OsStr>>(args: impl IntoIterator<Item = I>) -> Command {
-    let mut cargo = bare_cargo(args);
-    cargo.env("CARGO_TARGET_DIR", target()).current_dir(root());
-    rocksdb::link(&mut cargo);
-    cargo
-}
-
 /// Cargo without a target directory: for other workspaces.
 pub fn bare_cargo<I: AsRef<OsStr>>(args: impl IntoIterator<Item = I>) -> Command {
     let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -85,19 +75,19 @@ pub fn bare_cargo<I: AsRef<OsStr>>(args: impl IntoIterator<Item = I>) -> Command
 
 /// Runs the command with inherited output; an error contains the command line.
 pub fn run(command: &mut Command) -> Result {
-    let status = command.status().map_err(|e| format!("cannot start `{}`: {e}", line(command)))?;
+    let status = command.status().map_err(|e| format!("cannot start `{}`: {e}", command_line(command)))?;
     match status.success() {
         true => Ok(()),
-        false => Err(format!("`{}` failed ({status})", line(command))),
+        false => Err(format!("`{}` failed ({status})", command_line(command))),
     }
 }
 
 /// Runs the command and returns its standard output.
 pub fn output(command: &mut Command) -> Result<String> {
-    let output = command.output().map_err(|e| format!("cannot start `{}`: {e}", line(command)))?;
+    let output = command.output().map_err(|e| format!("cannot start `{}`: {e}", command_line(command)))?;
     if !output.status.success() {
-        let told = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("`{}` failed ({})\n{}", line(command), output.status, told.trim_end()));
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("`{}` failed ({})\n{}", command_line(command), output.status, stderr.trim_end()));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
@@ -110,7 +100,7 @@ pub fn works<I: AsRef<OsStr>>(program: &str, args: impl IntoIterator<Item = I>) 
 }
 
 /// The command line as a user would type it.
-pub fn line(command: &Command) -> String {
+pub fn command_line(command: &Command) -> String {
     let program = name(Path::new(command.get_program()));
     let words = command.get_args().map(|arg| arg.to_string_lossy().into_owned());
     std::iter::once(program).chain(words).collect::<Vec<_>>().join(" ")

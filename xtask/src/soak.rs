@@ -13,7 +13,7 @@ const WORLDS: [&[&str]; 4] = [&["splits"], &["merges"], &["splits", "killed"], &
 
 pub fn run() -> Result {
     let binary = interop::build()?;
-    let (python, js) = (interop::prepared("python")?, interop::prepared("js")?);
+    let (python, js) = (interop::prepare_by_name("python")?, interop::prepare_by_name("js")?);
     for world in WORLDS {
         println!("\n{}", shell::bold(&format!("-- soak {}", world.join(" "))));
         let logs = shell::cache().join("soak").join(world.join("-"));

@@ -45,31 +45,31 @@ const STEPS: [TestStep; 8] = [
 ];
 
 pub fn run(names: &[String]) -> Result {
-    let steps = chosen(names)?;
+    let steps = selected_steps(names)?;
     let needs: Vec<SetupScope> = steps.iter().flat_map(|step| step.needs).copied().collect();
     setup::ensure(&needs)?; // fail now, not after twenty minutes
     if needs.contains(&SetupScope::Build) {
         rocksdb::ensure()?;
     }
     let mut times = Vec::new();
-    let outcome = steps.iter().try_for_each(|step| timed(step, &mut times));
+    let outcome = steps.iter().try_for_each(|step| run_timed(step, &mut times));
     println!("\n{}", summary(&steps, &times, outcome.is_ok()));
     outcome
 }
 
-fn chosen(names: &[String]) -> Result<Vec<&'static TestStep>> {
+fn selected_steps(names: &[String]) -> Result<Vec<&'static TestStep>> {
     if names.is_empty() {
         return Ok(STEPS.iter().collect());
     }
-    names.iter().map(|name| find(name)).collect()
+    names.iter().map(|name| find_step(name)).collect()
 }
 
-fn find(name: &str) -> Result<&'static TestStep> {
+fn find_step(name: &str) -> Result<&'static TestStep> {
     let known = || STEPS.map(|step| step.name).join(", ");
     STEPS.iter().find(|step| step.name == name).ok_or_else(|| format!("no step `{name}`; the steps are {}", known()))
 }
 
-fn timed(step: &TestStep, times: &mut Vec<Duration>) -> Result {
+fn run_timed(step: &TestStep, times: &mut Vec<Duration>) -> Result {
     println!("\n{}", shell::bold(&format!("== {}: {}", step.name, step.about)));
     let start = Instant::now();
     let outcome = (step.run)();
@@ -108,25 +108,25 @@ fn seconds(time: Duration) -> String {
 
 fn fmt() -> Result {
     let color = if shell::colours() { "auto" } else { "never" };
-    let mut fmt = shell::cargo(["fmt", "--all", "--check", "--", "--color", color]);
+    let mut fmt = rocksdb::cargo(["fmt", "--all", "--check", "--", "--color", color]);
     shell::run(&mut fmt).map_err(|e| format!("{e}; `cargo fmt --all` fixes it"))
 }
 
 fn clippy() -> Result {
     let args = ["clippy", "--release", "--workspace", "--all-targets", "--", "-D", "warnings"];
-    shell::run(&mut shell::cargo(args))
+    shell::run(&mut rocksdb::cargo(args))
 }
 
 /// All tests of the workspace except the targets that are separate steps.
 fn unit() -> Result {
-    let mut tests = shell::cargo(["test", "--release", "--workspace", "--lib", "--bins"]);
+    let mut tests = rocksdb::cargo(["test", "--release", "--workspace", "--lib", "--bins"]);
     for target in targets::integration(&shell::root()) {
-        if !targets::STEPS_OF_THEIR_OWN.contains(&target.as_str()) {
+        if !targets::SEPARATE_STEPS.contains(&target.as_str()) {
             tests.args(["--test", &target]);
         }
     }
     shell::run(&mut tests)?;
-    shell::run(&mut shell::cargo(["test", "--release", "--workspace", "--doc", "--quiet"]))
+    shell::run(&mut rocksdb::cargo(["test", "--release", "--workspace", "--doc", "--quiet"]))
 }
 
 /// The runner appends the path of each page it runs to the file that PLEIAD_GOLDEN_RAN names; a page that is in
@@ -134,7 +134,7 @@ fn unit() -> Result {
 fn golden() -> Result {
     let ran = shell::target().join("golden-pages-ran.txt");
     let _ = std::fs::remove_file(&ran); // absent on the first run
-    let mut tests = shell::cargo(["test", "--release", "--workspace", "--test", "golden"]);
+    let mut tests = rocksdb::cargo(["test", "--release", "--workspace", "--test", "golden"]);
     shell::run(tests.env("PLEIAD_GOLDEN_RAN", &ran))?;
     let ran =
         std::fs::read_to_string(&ran).map_err(|e| format!("the golden runner did not write {}: {e}", ran.display()))?;
@@ -142,7 +142,7 @@ fn golden() -> Result {
 }
 
 fn crash() -> Result {
-    shell::run(&mut shell::cargo(["test", "--release", "--workspace", "--test", "crash"]))
+    shell::run(&mut rocksdb::cargo(["test", "--release", "--workspace", "--test", "crash"]))
 }
 
 #[cfg(test)]

@@ -29,8 +29,8 @@ const HEADERS_MAX: usize = 64;
 
 /// Starts the process; the file `answer` contains its response.
 pub fn start(answer: &Path) -> Result<(ChildProcess, SocketAddr)> {
-    let me = std::env::current_exe().map_err(|e| format!("cannot find this program: {e}"))?;
-    let running = ChildProcess::start(Command::new(me).arg("http-ceiling").arg(answer), |_| true)?;
+    let program = std::env::current_exe().map_err(|e| format!("cannot find this program: {e}"))?;
+    let running = ChildProcess::start(Command::new(program).arg("http-ceiling").arg(answer), |_| true)?;
     let address = running.ready.parse().map_err(|e| format!("{}: {e}", running.ready))?;
     Ok((running, address))
 }
@@ -38,7 +38,7 @@ pub fn start(answer: &Path) -> Result<(ChildProcess, SocketAddr)> {
 /// Runs the server in this process, until it is killed.
 pub fn serve(answer: &Path) -> Result {
     let bytes = fs::read(answer).map_err(|e| format!("cannot read {}: {e}", answer.display()))?;
-    let service = Arc::new(Constant::new(&bytes)?);
+    let service = Arc::new(ConstantResponder::new(&bytes)?);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|e| format!("cannot start the runtime: {e}"))?;
     runtime.block_on(async {
@@ -50,15 +50,15 @@ pub fn serve(answer: &Path) -> Result {
     })
 }
 
-struct Constant {
+struct ConstantResponder {
     keys: SigningKeys,
     tokens: TokenSigner,
     headers: HeaderMap,
     body: Bytes,
 }
 
-impl Constant {
-    fn new(answer: &[u8]) -> Result<Constant> {
+impl ConstantResponder {
+    fn new(answer: &[u8]) -> Result<ConstantResponder> {
         let mut parsed = [httparse::EMPTY_HEADER; HEADERS_MAX];
         let mut head = httparse::Response::new(&mut parsed);
         let Ok(httparse::Status::Complete(head_bytes)) = head.parse(answer) else {
@@ -74,13 +74,13 @@ impl Constant {
         headers.remove(DATE);
         let keys = SigningKeys::new(&signed::key(), None, None, None).map_err(|e| e.to_string())?;
         let tokens = TokenSigner::new(&[0; 32]);
-        Ok(Constant { keys, tokens, headers, body: Bytes::copy_from_slice(&answer[head_bytes..]) })
+        Ok(ConstantResponder { keys, tokens, headers, body: Bytes::copy_from_slice(&answer[head_bytes..]) })
     }
 
     fn is_signed(&self, request: &Request<Incoming>) -> bool {
         let Ok(address) = address::parse(request.uri().path()) else { return false };
         let text = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
-        let presented = Credentials {
+        let credentials = Credentials {
             verb: request.method().as_str(),
             signing: address.signing(),
             is_read: true,
@@ -90,11 +90,11 @@ impl Constant {
         };
         let now_ms = SystemEnv.now_ms();
         let trust = TrustAnchors { keys: &self.keys, tokens: &self.tokens, jwks_cache: None };
-        auth::authorize(trust, &presented, AuthTime { now_ms, wall_ms: now_ms }).is_ok()
+        auth::authorize(trust, &credentials, AuthTime { now_ms, wall_ms: now_ms }).is_ok()
     }
 }
 
-impl Service for Constant {
+impl Service for ConstantResponder {
     async fn call(&self, _: &ConnectionOrigin, request: Request<Incoming>) -> Response<Full<Bytes>> {
         let mut response = Response::new(Full::new(self.body.clone()));
         match self.is_signed(&request) {

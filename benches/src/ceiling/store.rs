@@ -35,7 +35,7 @@ pub enum CommitGrouping {
 pub struct BareStore {
     store: Arc<AnyStore>,
     committer: Committer,
-    maker: Maker,
+    builder: CreateBuilder,
     next: u64,
     _data: TempDir,
 }
@@ -48,12 +48,12 @@ impl BareStore {
         let store = RocksStore::open(data.path(), options).map_err(|e| e.to_string())?;
         let store = Arc::new(AnyStore::Embedded(store));
         let committer = Committer::start(store.clone(), SyncPolicy::Synced).map_err(|e| e.to_string())?;
-        Ok(BareStore { store, committer, maker: Maker::new()?, next: 0, _data: data })
+        Ok(BareStore { store, committer, builder: CreateBuilder::new()?, next: 0, _data: data })
     }
 
     /// Builds `max_batches` transactions, an equal share for each thread.
-    pub fn prepare(&mut self, threads: usize, grouping: CommitGrouping, most: usize) -> Result<StoreRound> {
-        let shares = self.shares(threads, most / threads)?;
+    pub fn prepare(&mut self, threads: usize, grouping: CommitGrouping, max_batches: usize) -> Result<StoreRound> {
+        let shares = self.shares(threads, max_batches / threads)?;
         let worker = StoreWorker { store: self.store.clone(), committer: self.committer.clone(), grouping };
         Ok(StoreRound { shares, worker })
     }
@@ -62,7 +62,7 @@ impl BareStore {
         let mut share = || {
             let first = self.next;
             self.next += each as u64;
-            (first..self.next).map(|n| self.maker.create(n)).collect::<Result<Vec<_>>>()
+            (first..self.next).map(|n| self.builder.create(n)).collect::<Result<Vec<_>>>()
         };
         (0..threads).map(|_| share()).collect()
     }
@@ -83,21 +83,21 @@ impl StoreRound {
             std::thread::spawn(move || {
                 barrier.wait();
                 let start = Instant::now();
-                worker.work(share, limit).map(|latencies| (start.elapsed(), latencies))
+                worker.run_share(share, limit).map(|latencies| (start.elapsed(), latencies))
             })
         };
-        gather(self.shares.into_iter().map(start).collect())
+        join_workers(self.shares.into_iter().map(start).collect())
     }
 }
 
-type Worked = std::thread::JoinHandle<Result<(Duration, Vec<Duration>)>>;
+type WorkerHandle = std::thread::JoinHandle<Result<(Duration, Vec<Duration>)>>;
 
-fn gather(workers: Vec<Worked>) -> Result<LoadOutcome> {
+fn join_workers(workers: Vec<WorkerHandle>) -> Result<LoadOutcome> {
     let (mut elapsed, mut latencies) = (Duration::ZERO, Vec::new());
     for worker in workers {
-        let (took, theirs) = worker.join().map_err(|_| "a committing thread panicked")??;
+        let (took, worker_latencies) = worker.join().map_err(|_| "a committing thread panicked")??;
         elapsed = elapsed.max(took);
-        latencies.extend(theirs);
+        latencies.extend(worker_latencies);
     }
     latencies.sort_unstable();
     Ok(LoadOutcome { elapsed, latencies })
@@ -111,16 +111,16 @@ struct StoreWorker {
 }
 
 impl StoreWorker {
-    fn work(&self, share: Vec<Batch>, limit: Duration) -> Result<Vec<Duration>> {
+    fn run_share(&self, share: Vec<Batch>, limit: Duration) -> Result<Vec<Duration>> {
         let start = Instant::now();
         let mut latencies = Vec::with_capacity(share.len());
         for batch in share {
             if start.elapsed() >= limit {
                 break;
             }
-            let asked = Instant::now();
+            let started = Instant::now();
             self.commit(batch)?;
-            latencies.push(asked.elapsed());
+            latencies.push(started.elapsed());
         }
         Ok(latencies)
     }
@@ -145,16 +145,16 @@ impl StoreWorker {
 }
 
 /// Builds the rows that `Partition` writes for a create.
-struct Maker {
+struct CreateBuilder {
     schema: Schema,
 }
 
-impl Maker {
-    fn new() -> Result<Maker> {
+impl CreateBuilder {
+    fn new() -> Result<CreateBuilder> {
         let definition = r#"{"id":"items","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#;
         let definition = json::parse(definition.as_bytes()).map_err(|e| e.to_string())?;
         let definition = ContainerDefinition::create(&definition).map_err(|e| e.to_string())?;
-        Ok(Maker { schema: Schema::new(1, &definition, &Default::default(), &[], SizeLimits::UNLIMITED) })
+        Ok(CreateBuilder { schema: Schema::new(1, &definition, &Default::default(), &[], SizeLimits::UNLIMITED) })
     }
 
     fn create(&self, n: u64) -> Result<Batch> {
@@ -196,8 +196,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_create_is_five_rows_and_one_per_indexed_property() {
-        let batch = Maker::new().unwrap().create(7).unwrap();
+    fn a_create_writes_five_rows_and_one_per_indexed_property() {
+        let batch = CreateBuilder::new().unwrap().create(7).unwrap();
         assert_eq!(batch.op_count(), 5 + 12 + 1, "`_ts` is indexed too");
     }
 }

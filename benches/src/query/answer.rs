@@ -13,7 +13,7 @@ pub struct QueryAnswer {
 
 /// The time and answer of one run of a query.
 #[derive(Clone, Copy, Debug)]
-pub struct Taken {
+pub struct TimedAnswer {
     pub ms: f64,
     pub answer: QueryAnswer,
 }
@@ -60,10 +60,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_rows_are_alike_however_they_are_written() {
-        let ours = QueryAnswer::of_json(&[json!({"id": "a", "n": 0.1, "m": 2}), json!([0.2])]);
-        assert!(ours.is_like(&QueryAnswer::of_lines(["a\t2\t0.1", "0.20000000001"])));
-        assert!(!ours.is_like(&QueryAnswer::of_lines(["2.3"])), "one row is missing");
-        assert!(!ours.is_like(&QueryAnswer::of_lines(["2.1", "0.3"])));
+    fn the_same_rows_are_alike_in_every_notation() {
+        let answer = QueryAnswer::of_json(&[json!({"id": "a", "n": 0.1, "m": 2}), json!([0.2])]);
+        assert!(answer.is_like(&QueryAnswer::of_lines(["a\t2\t0.1", "0.20000000001"])));
+        assert!(!answer.is_like(&QueryAnswer::of_lines(["2.3"])), "one row is missing");
+        assert!(!answer.is_like(&QueryAnswer::of_lines(["2.1", "0.3"])));
     }
 }

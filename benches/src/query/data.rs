@@ -65,62 +65,62 @@ pub fn partition_key(n: u64) -> String {
 /// Appends the item's JSON text, exactly `ITEM_BYTES` long.
 pub fn write_body(n: u64, out: &mut String) {
     let start = out.len();
-    let chance = |part: u64| scramble(n.wrapping_mul(64).wrapping_add(part) ^ 0xDA7A);
-    let pick = |part: u64, from: &[&'static str]| from[chance(part) as usize % from.len()];
-    let cents = chance(3) % 100_000;
-    let day = chance(5);
+    let random = |part: u64| scramble(n.wrapping_mul(64).wrapping_add(part) ^ 0xDA7A);
+    let pick = |part: u64, from: &[&'static str]| from[random(part) as usize % from.len()];
+    let cents = random(3) % 100_000;
+    let day = random(5);
     // Into a String: cannot fail, here and below.
     let _ = write!(
         out,
         r#"{{"id":"item-{n:012}","pk":"{}","category":"{}","title":"{} {} {}","brand":"{}","price":{}.{:02},"quantity":{},"created":"{}-{:02}-{:02}T{:02}:{:02}:{:02}Z","active":{},"weight":{}.5,"tags":["#,
         partition_key(n),
         pick(0, &CATEGORIES),
-        word(chance(1) % TAGS),
-        word(chance(1) >> 32 & 127),
+        word(random(1) % TAGS),
+        word(random(1) >> 32 & 127),
         n % 1000,
         pick(2, &BRANDS),
         cents / 100,
         cents % 100,
-        chance(4) % 1000,
+        random(4) % 1000,
         2020 + day % 5,
         1 + (day >> 8) % 12,
         1 + (day >> 16) % 28,
         (day >> 24) % 24,
         (day >> 32) % 60,
         (day >> 40) % 60,
-        chance(6) & 1 == 0,
-        chance(7) % 40,
+        random(6) & 1 == 0,
+        random(7) % 40,
     );
-    write_tags(chance(8), out);
+    write_tags(random(8), out);
     let _ = write!(
         out,
         r#"],"address":{{"city":"{}","zip":"{}"}},"ratings":["#,
         pick(9, &CITIES),
-        10_000 + chance(10) % ZIPS
+        10_000 + random(10) % ZIPS
     );
-    for rating in 0..chance(11) % 6 {
-        let chance = chance(12 + rating);
+    for rating in 0..random(11) % 6 {
+        let bits = random(12 + rating);
         let comma = if rating == 0 { "" } else { "," };
-        let _ = write!(out, r#"{comma}{{"score":{},"by":"user-{:05}"}}"#, 1 + chance % 5, (chance >> 8) % 100_000);
+        let _ = write!(out, r#"{comma}{{"score":{},"by":"user-{:05}"}}"#, 1 + bits % 5, (bits >> 8) % 100_000);
     }
     out.push_str(r#"],"description":""#);
-    pad(start, chance(20), out);
+    pad(start, random(20), out);
 }
 
 /// Three to six different words.
-fn write_tags(chance: u64, out: &mut String) {
-    let (first, step) = (chance % TAGS, STEPS[(chance >> 16 & 7) as usize]);
-    for tag in 0..3 + (chance >> 24) % 4 {
+fn write_tags(random: u64, out: &mut String) {
+    let (first, step) = (random % TAGS, STEPS[(random >> 16 & 7) as usize]);
+    for tag in 0..3 + (random >> 24) % 4 {
         let comma = if tag == 0 { "" } else { "," };
         let _ = write!(out, r#"{comma}"{}""#, word((first + tag * step) % TAGS));
     }
 }
 
 /// Fills the item up to its size with text, and closes it.
-fn pad(start: usize, chance: u64, out: &mut String) {
-    let missing = (start + ITEM_BYTES).saturating_sub(out.len() + 2);
-    let from = chance as usize % (PROSE.len() - ITEM_BYTES);
-    out.push_str(&PROSE[from..from + missing]);
+fn pad(start: usize, random: u64, out: &mut String) {
+    let padding = (start + ITEM_BYTES).saturating_sub(out.len() + 2);
+    let from = random as usize % (PROSE.len() - ITEM_BYTES);
+    out.push_str(&PROSE[from..from + padding]);
     out.push_str("\"}");
 }
 
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_are_three_to_six_and_none_twice() {
+    fn items_have_three_to_six_different_tags() {
         for n in 0..2000 {
             let item = item(n);
             let tags = item["tags"].as_array().unwrap();
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn values_spread_as_the_questions_expect() {
+    fn values_are_distributed_as_the_questions_expect() {
         let items: Vec<_> = (0..20_000).map(item).collect();
         let share =
             |is: &dyn Fn(&serde_json::Value) -> bool| items.iter().filter(|item| is(item)).count() * 100 / 20_000;

@@ -25,21 +25,21 @@ pub struct DatasetCache {
 impl DatasetCache {
     pub fn open(root: &Path, items: u64) -> Result<DatasetCache> {
         let generation = format!("{:016x}", data::fingerprint());
-        clear_others(root, &generation)?;
+        remove_outdated(root, &generation)?;
         let dir = root.join(format!("{generation}-{items}"));
         fs::create_dir_all(&dir).map_err(|e| format!("cannot create {}: {e}", dir.display()))?;
         Ok(DatasetCache { dir, items })
     }
 
     /// The directory of one system; `load` fills it unless it was already loaded with the same `recipe`.
-    pub fn keep(&self, system: &str, recipe: &str, load: impl FnOnce(&Path) -> Result) -> Result<PathBuf> {
-        let (place, recipe) = (self.dir.join(system), hash(recipe));
-        let (data, loaded) = (place.join("data"), place.join("loaded"));
+    pub fn load_once(&self, system: &str, recipe: &str, load: impl FnOnce(&Path) -> Result) -> Result<PathBuf> {
+        let (system_dir, recipe) = (self.dir.join(system), hash(recipe));
+        let (data, loaded) = (system_dir.join("data"), system_dir.join("loaded"));
         if fs::read_to_string(&loaded).is_ok_and(|with| with == recipe) {
             return Ok(data);
         }
-        eprintln!("loading {} items into {system}; the data is cached in {}…", self.items, place.display());
-        remove(&place)?;
+        eprintln!("loading {} items into {system}; the data is cached in {}…", self.items, system_dir.display());
+        remove(&system_dir)?;
         fs::create_dir_all(&data).map_err(|e| format!("cannot create {}: {e}", data.display()))?;
         load(&data)?;
         fs::write(&loaded, recipe).map_err(|e| format!("cannot write {}: {e}", loaded.display()))?;
@@ -47,7 +47,7 @@ impl DatasetCache {
     }
 
     /// Writes all items, one per line, to a temporary file.
-    pub fn lines(&self) -> Result<tempfile::NamedTempFile> {
+    pub fn write_lines(&self) -> Result<tempfile::NamedTempFile> {
         let file = tempfile::Builder::new().suffix(".ndjson").tempfile_in(&self.dir).map_err(|e| e.to_string())?;
         let mut out = BufWriter::new(&file);
         let mut line = String::new();
@@ -63,7 +63,7 @@ impl DatasetCache {
     }
 }
 
-fn clear_others(root: &Path, generation: &str) -> Result {
+fn remove_outdated(root: &Path, generation: &str) -> Result {
     for entry in fs::read_dir(root).into_iter().flatten().flatten() {
         if !entry.file_name().to_string_lossy().starts_with(generation) {
             remove(&entry.path())?;
@@ -92,10 +92,10 @@ mod tests {
     #[test]
     fn data_is_loaded_once_and_again_when_the_recipe_changes_or_loading_failed() {
         let root = tempfile::tempdir().unwrap();
-        let shelf = DatasetCache::open(root.path(), 3).unwrap();
+        let cache = DatasetCache::open(root.path(), 3).unwrap();
         let mut loads = 0;
         let mut keep = |recipe: &str, outcome: Result| {
-            let kept = shelf.keep("one", recipe, |dir| {
+            let kept = cache.load_once("one", recipe, |dir| {
                 loads += 1;
                 assert!(fs::read_dir(dir).unwrap().next().is_none(), "the directory is empty");
                 fs::write(dir.join("x"), "").unwrap();
@@ -110,12 +110,12 @@ mod tests {
     }
 
     #[test]
-    fn what_was_made_of_other_items_goes() {
+    fn data_of_other_items_is_deleted() {
         let root = tempfile::tempdir().unwrap();
         let old = root.path().join("0000000000000000-3");
         fs::create_dir(&old).unwrap();
-        let shelf = DatasetCache::open(root.path(), 3).unwrap();
-        assert!(!old.exists() && shelf.dir.exists());
-        assert_eq!(fs::read_to_string(shelf.lines().unwrap()).unwrap().lines().count(), 3);
+        let cache = DatasetCache::open(root.path(), 3).unwrap();
+        assert!(!old.exists() && cache.dir.exists());
+        assert_eq!(fs::read_to_string(cache.write_lines().unwrap()).unwrap().lines().count(), 3);
     }
 }

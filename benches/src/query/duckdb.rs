@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::answer::{QueryAnswer, Taken};
+use super::answer::{QueryAnswer, TimedAnswer};
 use super::dataset_cache::DatasetCache;
 use super::pinned;
 use super::piped::PipedProcess;
@@ -19,24 +19,24 @@ const END: &str = "-- end of the answer";
 const SCRIPT: &str = include_str!("duckdb.py");
 
 pub struct Duckdb {
-    talk: PipedProcess,
+    process: PipedProcess,
     pub version: String,
 }
 
 impl Duckdb {
     /// `python` is an interpreter that can import `duckdb`.
-    pub fn open(python: &Path, shelf: &DatasetCache) -> Result<Duckdb> {
+    pub fn open(python: &Path, cache: &DatasetCache) -> Result<Duckdb> {
         let version = Command::new(python).args(["-c", "import duckdb; print(duckdb.__version__)"]).output();
         let version = version.map_err(|e| format!("cannot start {}: {e}", python.display()))?;
         let version = String::from_utf8_lossy(&version.stdout).trim().to_owned();
-        let dir = shelf.keep("duckdb", &version, |dir| load(python, dir, shelf))?;
-        Ok(Duckdb { talk: start(&pinned(python), &dir)?, version })
+        let dir = cache.load_once("duckdb", &version, |dir| load(python, dir, cache))?;
+        Ok(Duckdb { process: start(&pinned(python), &dir)?, version })
     }
 
-    pub fn ask(&mut self, sql: &str) -> Result<Taken> {
-        let told = ask(&mut self.talk, sql)?;
-        let ms = told["ms"].as_f64().ok_or("no time from DuckDB")?;
-        Ok(Taken { ms, answer: QueryAnswer::of_json(told["rows"].as_array().into_iter().flatten()) })
+    pub fn run_query(&mut self, sql: &str) -> Result<TimedAnswer> {
+        let reply = execute(&mut self.process, sql)?;
+        let ms = reply["ms"].as_f64().ok_or("no time from DuckDB")?;
+        Ok(TimedAnswer { ms, answer: QueryAnswer::of_json(reply["rows"].as_array().into_iter().flatten()) })
     }
 }
 
@@ -47,29 +47,29 @@ fn file(dir: &Path) -> PathBuf {
 fn start(python: &Command, dir: &Path) -> Result<PipedProcess> {
     let mut command = Command::new(python.get_program());
     command.args(python.get_args()).args(["-c", SCRIPT]).arg(file(dir)).arg(END);
-    let mut talk = PipedProcess::start(&command)?;
-    ask(&mut talk, "SET threads = 1")?;
-    Ok(talk)
+    let mut process = PipedProcess::start(&command)?;
+    execute(&mut process, "SET threads = 1")?;
+    Ok(process)
 }
 
-fn load(python: &Path, dir: &Path, shelf: &DatasetCache) -> Result {
-    let lines = shelf.lines()?;
-    let mut talk = start(&Command::new(python), dir)?;
+fn load(python: &Path, dir: &Path, cache: &DatasetCache) -> Result {
+    let lines = cache.write_lines()?;
+    let mut process = start(&Command::new(python), dir)?;
     let from = lines.path().display();
-    ask(
-        &mut talk,
+    execute(
+        &mut process,
         &format!(
             "CREATE TABLE items AS SELECT json AS doc FROM read_json_objects('{from}', format = 'newline_delimited')"
         ),
     )?;
-    ask(&mut talk, "CHECKPOINT").map(drop)
+    execute(&mut process, "CHECKPOINT").map(drop)
 }
 
-fn ask(talk: &mut PipedProcess, sql: &str) -> Result<Value> {
-    let lines = talk.ask(&format!("{}\n", json!(sql)), END)?;
-    let told: Value = serde_json::from_str(&lines.concat()).map_err(|e| format!("{e}: {}", lines.join(" / ")))?;
-    match told["error"].as_str() {
+fn execute(process: &mut PipedProcess, sql: &str) -> Result<Value> {
+    let lines = process.exchange(&format!("{}\n", json!(sql)), END)?;
+    let reply: Value = serde_json::from_str(&lines.concat()).map_err(|e| format!("{e}: {}", lines.join(" / ")))?;
+    match reply["error"].as_str() {
         Some(error) => Err(format!("DuckDB: {error}")),
-        None => Ok(told),
+        None => Ok(reply),
     }
 }

@@ -10,7 +10,7 @@ use crate::Result;
 
 pub struct PipedProcess {
     child: Child,
-    mouth: ChildStdin,
+    stdin: ChildStdin,
     lines: Lines<BufReader<ChildStdout>>,
 }
 
@@ -24,22 +24,22 @@ impl PipedProcess {
             .stdout(Stdio::piped())
             .spawn()
             .map_err(|e| format!("cannot start {:?}: {e}", command.get_program()))?;
-        let (mouth, ear) = (child.stdin.take(), child.stdout.take());
-        let (mouth, ear) = mouth.zip(ear).ok_or("a program without its pipes")?;
-        Ok(PipedProcess { child, mouth, lines: BufReader::new(ear).lines() })
+        let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+        let (stdin, stdout) = stdin.zip(stdout).ok_or("a program without its pipes")?;
+        Ok(PipedProcess { child, stdin, lines: BufReader::new(stdout).lines() })
     }
 
     /// Writes `text` and reads lines up to the line `end`, which is not part of the answer.
-    pub fn ask(&mut self, text: &str, end: &str) -> Result<Vec<String>> {
-        let said = self.mouth.write_all(text.as_bytes()).and_then(|()| self.mouth.flush());
-        let mut heard = Vec::new();
+    pub fn exchange(&mut self, text: &str, end: &str) -> Result<Vec<String>> {
+        let written = self.stdin.write_all(text.as_bytes()).and_then(|()| self.stdin.flush());
+        let mut answer = Vec::new();
         for line in self.lines.by_ref().map_while(|line| line.ok()) {
             if line == end {
-                return said.map(|()| heard).map_err(|e| e.to_string());
+                return written.map(|()| answer).map_err(|e| e.to_string());
             }
-            heard.push(line);
+            answer.push(line);
         }
-        Err(format!("the program ended: {}", heard.join(" / ")))
+        Err(format!("the program ended: {}", answer.join(" / ")))
     }
 }
 
@@ -55,15 +55,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_question_gets_its_own_answer_and_an_end_gets_its_reason() {
+    fn each_request_gets_its_answer_and_an_exit_becomes_an_error() {
         let mut program = Command::new("sh");
         program.args([
             "-c",
             "while read word; do [ $word = stop ] && { echo why >&2; exit 1; }; echo got $word; echo .; done",
         ]);
-        let mut talk = PipedProcess::start(&program).unwrap();
-        assert_eq!(talk.ask("a\n", ".").unwrap(), ["got a"]);
-        assert_eq!(talk.ask("b\n", ".").unwrap(), ["got b"]);
-        assert!(talk.ask("stop\n", ".").unwrap_err().contains("why"));
+        let mut process = PipedProcess::start(&program).unwrap();
+        assert_eq!(process.exchange("a\n", ".").unwrap(), ["got a"]);
+        assert_eq!(process.exchange("b\n", ".").unwrap(), ["got b"]);
+        assert!(process.exchange("stop\n", ".").unwrap_err().contains("why"));
     }
 }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::answer::{QueryAnswer, Taken};
+use super::answer::{QueryAnswer, TimedAnswer};
 use super::dataset_cache::DatasetCache;
 use super::{CACHE_MB, PINNED_CORE, data};
 use crate::load::{self, Until};
@@ -23,7 +23,7 @@ use crate::signed::{self, CONTAINER, DATABASE, RequestSigner, Requests};
 use crate::{Result, answer};
 
 /// Makes the server execute the whole of a query without a partition key, merging included.
-const WHOLE_QUERY: &str = "x-pleiad-cross-partition";
+const CROSS_PARTITION_HEADER: &str = "x-pleiad-cross-partition";
 
 /// The throughput that one physical partition gets here.
 const CONTAINER_RU_PER_S: &str = "1000000";
@@ -36,7 +36,7 @@ const CREATES_PER_SIGNATURE: u64 = 50_000;
 const CREATE_CONNECTIONS: usize = 64;
 
 /// A connection that was used this recently is still open: no other system ran in between.
-const IN_USE: Duration = Duration::from_millis(50);
+const REUSE_WITHIN: Duration = Duration::from_millis(50);
 
 const CHUNK_BYTES: usize = 256 << 10;
 
@@ -50,10 +50,10 @@ pub enum Cores {
 }
 
 pub struct Pleiad {
-    running: ChildProcess,
+    process: ChildProcess,
     address: SocketAddr,
     stream: TcpStream,
-    used: Instant,
+    last_used: Instant,
     cores: Cores,
     last_core: usize,
     /// Receive buffer.
@@ -62,9 +62,9 @@ pub struct Pleiad {
 
 impl Pleiad {
     /// `format` identifies the version of the data format on disk.
-    pub fn open(pleiad: &Path, format: &str, shelf: &DatasetCache, items: u64) -> Result<Pleiad> {
+    pub fn open(pleiad: &Path, format: &str, cache: &DatasetCache, items: u64) -> Result<Pleiad> {
         let recipe = format!("{format}{INDEXING_POLICY}{CONTAINER_RU_PER_S}");
-        let dir = shelf.keep("pleiad", &recipe, |dir| fill(pleiad, dir, items))?;
+        let dir = cache.load_once("pleiad", &recipe, |dir| fill(pleiad, dir, items))?;
         Pleiad::start(pleiad, &dir)
     }
 
@@ -75,21 +75,21 @@ impl Pleiad {
         command.env("PLEIAD_PRIMARY_KEY", signed::key());
         command.env("PLEIAD_PARTITION_MAX_RU", CONTAINER_RU_PER_S);
         command.env("PLEIAD_PARTITION_INITIAL_RU", CONTAINER_RU_PER_S);
-        let running = ChildProcess::start(&mut command, |line| line.contains("\"ready\":true"))?;
-        let ready: Value = serde_json::from_str(&running.ready).map_err(|e| format!("the ready line: {e}"))?;
+        let process = ChildProcess::start(&mut command, |line| line.contains("\"ready\":true"))?;
+        let ready: Value = serde_json::from_str(&process.ready).map_err(|e| format!("the ready line: {e}"))?;
         let port = ready["port"].as_u64().and_then(|port| u16::try_from(port).ok());
         let address = SocketAddr::from(([127, 0, 0, 1], port.ok_or("a ready line without port")?));
-        let (stream, used, chunk) = (connect(address)?, Instant::now(), vec![0; CHUNK_BYTES]);
+        let (stream, last_used, chunk) = (connect(address)?, Instant::now(), vec![0; CHUNK_BYTES]);
         let last_core = std::thread::available_parallelism().map_or(1, |cores| cores.get()) - 1;
-        Ok(Pleiad { running, address, stream, used, cores: Cores::All, last_core, chunk })
+        Ok(Pleiad { process, address, stream, last_used, cores: Cores::All, last_core, chunk })
     }
 
     pub fn pid(&self) -> u32 {
-        self.running.pid()
+        self.process.pid()
     }
 
-    pub fn end(self) -> Result {
-        self.running.end()
+    pub fn stop(self) -> Result {
+        self.process.terminate()
     }
 
     /// Sets the CPU affinity of the server's threads, and those they start, and of this client: otherwise the kernel's
@@ -102,38 +102,38 @@ impl Pleiad {
             Cores::One => PINNED_CORE.to_string(),
             Cores::All => format!("0-{}", self.last_core),
         };
-        place(&["-a", "-c", "-p", &list, &self.pid().to_string()])?;
-        place(&["-c", "-p", &list, &std::process::id().to_string()])?; // the main thread, which is the client
+        set_affinity(&["-a", "-c", "-p", &list, &self.pid().to_string()])?;
+        set_affinity(&["-c", "-p", &list, &std::process::id().to_string()])?; // the main thread, which is the client
         self.cores = cores;
         Ok(())
     }
 
-    pub fn ask(&mut self, sql: &str, times: usize) -> Result<Vec<Taken>> {
+    pub fn run_query(&mut self, sql: &str, times: usize) -> Result<Vec<TimedAnswer>> {
         let signer = RequestSigner::now();
-        self.greet(&signer)?;
+        self.ensure_connection(&signer)?;
         let first = query(&signer, sql, None);
-        let heard = (0..times).map(|_| self.pages(&signer, sql, &first)).collect::<Result<Vec<_>>>()?;
-        self.used = Instant::now();
-        heard.into_iter().map(|(ms, pages)| Ok(Taken { ms, answer: answer_of(&pages)? })).collect()
+        let timed_pages = (0..times).map(|_| self.pages(&signer, sql, &first)).collect::<Result<Vec<_>>>()?;
+        self.last_used = Instant::now();
+        timed_pages.into_iter().map(|(ms, pages)| Ok(TimedAnswer { ms, answer: answer_of(&pages)? })).collect()
     }
 
     /// Fetches all pages of an answer; returns the time and the pages.
     fn pages(&mut self, signer: &RequestSigner, sql: &str, first: &[u8]) -> Result<(f64, Vec<Vec<u8>>)> {
-        let begun = Instant::now();
+        let started = Instant::now();
         let mut pages = vec![self.page(first)?];
         while let Some(token) = pages.last().map_or(Ok(None), |page| header(page, "x-ms-continuation"))? {
             pages.push(self.page(&query(signer, sql, Some(&token)))?);
         }
-        Ok((begun.elapsed().as_secs_f64() * 1e3, pages))
+        Ok((started.elapsed().as_secs_f64() * 1e3, pages))
     }
 
     /// Ensures an open connection: the server may have closed an idle one while other systems were measured.
-    fn greet(&mut self, signer: &RequestSigner) -> Result {
-        if self.used.elapsed() < IN_USE {
+    fn ensure_connection(&mut self, signer: &RequestSigner) -> Result {
+        if self.last_used.elapsed() < REUSE_WITHIN {
             return Ok(());
         }
         self.stream = connect(self.address)?;
-        self.page(&signer.once("GET", "", "", "", "", "")).map(drop)
+        self.page(&signer.request("GET", "", "", "", "", "")).map(drop)
     }
 
     fn page(&mut self, request: &[u8]) -> Result<Vec<u8>> {
@@ -144,14 +144,14 @@ impl Pleiad {
                 0 => return Err("the server closed the connection".to_owned()),
                 got => received.extend_from_slice(&self.chunk[..got]),
             }
-            if answer::whole(&received).map_err(|_| refusal(&received))?.is_some() {
+            if answer::response_bytes(&received).map_err(|_| error_line(&received))?.is_some() {
                 return Ok(received);
             }
         }
     }
 }
 
-fn place(words: &[&str]) -> Result {
+fn set_affinity(words: &[&str]) -> Result {
     match Command::new("taskset").args(words).stdout(Stdio::null()).status() {
         Ok(status) if status.success() => Ok(()),
         _ => Err("`taskset` cannot choose cores".to_owned()),
@@ -168,21 +168,21 @@ fn query(signer: &RequestSigner, sql: &str, continuation: Option<&str>) -> Vec<u
     let link = format!("dbs/{DATABASE}/colls/{CONTAINER}");
     let mut headers = format!(
         "content-type: application/query+json\r\nx-ms-documentdb-isquery: True\r\nx-ms-max-item-count: -1\r\n\
-         x-ms-documentdb-query-enablecrosspartition: true\r\n{WHOLE_QUERY}: true\r\n"
+         x-ms-documentdb-query-enablecrosspartition: true\r\n{CROSS_PARTITION_HEADER}: true\r\n"
     );
     if let Some(token) = continuation {
         headers.push_str(&format!("x-ms-continuation: {token}\r\n"));
     }
     let body = json!({"query": sql, "parameters": []}).to_string();
-    signer.once("POST", &format!("{link}/docs"), "docs", &link, &headers, &body)
+    signer.request("POST", &format!("{link}/docs"), "docs", &link, &headers, &body)
 }
 
 /// The status line and the message of an error response, in one line.
-fn refusal(answer: &[u8]) -> String {
+fn error_line(answer: &[u8]) -> String {
     let text = String::from_utf8_lossy(answer);
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
-    let told: Value = serde_json::from_str(body).unwrap_or_default();
-    let message = told["message"].as_str().unwrap_or(body);
+    let error: Value = serde_json::from_str(body).unwrap_or_default();
+    let message = error["message"].as_str().unwrap_or(body);
     format!("{}: {}", head.lines().next().unwrap_or_default(), message.lines().next().unwrap_or_default())
 }
 
@@ -213,7 +213,7 @@ fn rows(page: &[u8]) -> Result<Vec<Value>> {
 
 fn fill(pleiad: &Path, dir: &Path, items: u64) -> Result {
     let server = Pleiad::start(pleiad, dir)?;
-    declare(server.address)?;
+    create_container(server.address)?;
     let mut first = 0;
     while first < items {
         let count = CREATES_PER_SIGNATURE.min(items - first);
@@ -221,25 +221,25 @@ fn fill(pleiad: &Path, dir: &Path, items: u64) -> Result {
         first += count;
         eprintln!("  {first} of {items}");
     }
-    settle(server.pid())?;
-    server.end()
+    wait_until_idle(server.pid())?;
+    server.stop()
 }
 
-fn declare(to: SocketAddr) -> Result {
+fn create_container(to: SocketAddr) -> Result {
     let signer = RequestSigner::now();
-    load::once(to, &signer.once("POST", "dbs", "dbs", "", "", &json!({"id": DATABASE}).to_string()))?;
+    load::send_once(to, &signer.request("POST", "dbs", "dbs", "", "", &json!({"id": DATABASE}).to_string()))?;
     let container = format!(
         r#"{{"id":"{CONTAINER}","partitionKey":{{"paths":["/pk"],"kind":"Hash","version":2}},"indexingPolicy":{INDEXING_POLICY}}}"#
     );
     let throughput = format!("x-ms-offer-throughput: {CONTAINER_RU_PER_S}\r\n");
     let (path, link) = (format!("dbs/{DATABASE}/colls"), format!("dbs/{DATABASE}"));
-    load::once(to, &signer.once("POST", &path, "colls", &link, &throughput, &container)).map(drop)
+    load::send_once(to, &signer.request("POST", &path, "colls", &link, &throughput, &container)).map(drop)
 }
 
 /// Waits until flushing and compaction have finished.
-pub fn settle(pid: u32) -> Result {
-    let begun = Instant::now();
-    while begun.elapsed() < SETTLE_MAX {
+pub fn wait_until_idle(pid: u32) -> Result {
+    let started = Instant::now();
+    while started.elapsed() < SETTLE_MAX {
         let before = process::cpu_ns_of_threads(pid)?;
         std::thread::sleep(Duration::from_secs(1));
         if process::cpu_ns_of_threads(pid)?.saturating_sub(before) < 20_000_000 {
@@ -280,7 +280,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_gives_its_rows_and_the_way_on() {
+    fn a_page_has_rows_and_a_continuation() {
         let page =
             b"HTTP/1.1 200 OK\r\nX-MS-Continuation: next\r\ncontent-length: 22\r\n\r\n{\"Documents\":[1,{}]}\r\n";
         assert_eq!(header(page, "x-ms-continuation").unwrap().as_deref(), Some("next"));
@@ -289,8 +289,8 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_told_in_one_line() {
+    fn an_error_is_shown_in_one_line() {
         let answer = b"HTTP/1.1 501 Not Implemented\r\ncontent-length: 41\r\n\r\n{\"message\":\"Joins: not built.\\r\\nActivityId: 1\"}";
-        assert_eq!(refusal(answer), "HTTP/1.1 501 Not Implemented: Joins: not built.");
+        assert_eq!(error_line(answer), "HTTP/1.1 501 Not Implemented: Joins: not built.");
     }
 }

@@ -6,13 +6,13 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::answer::{QueryAnswer, Taken};
+use super::answer::{QueryAnswer, TimedAnswer};
 use super::dataset_cache::DatasetCache;
 use super::pinned;
 use super::piped::PipedProcess;
 use crate::Result;
 use crate::process::ChildProcess;
-use crate::rival::postgres::{LoadUser, finish, free_port};
+use crate::rival::postgres::{LoadUser, free_port, run_to_end};
 
 const END: &str = "-- end of the answer";
 /// The prefix of psql's line with the time.
@@ -45,7 +45,7 @@ const SETTINGS: [&str; 13] = [
 ];
 
 pub struct PostgresSubject {
-    talk: PipedProcess,
+    session: PipedProcess,
     _server: PostgresProcess,
     pub version: String,
 }
@@ -60,58 +60,54 @@ struct PostgresProcess {
 
 impl PostgresSubject {
     pub fn open(programs: &Path, root: &Path, items: u64) -> Result<PostgresSubject> {
-        let shelf = &DatasetCache::open(&reachable(root)?, items)?;
+        let cache = &DatasetCache::open(&accessible_root(root)?, items)?;
         let version = version(programs)?;
         let recipe = format!("{version}{INDEXES}{SETTINGS:?}");
-        let cluster = shelf.keep("postgres", &recipe, |dir| load(programs, dir, shelf))?;
+        let cluster = cache.load_once("postgres", &recipe, |dir| load(programs, dir, cache))?;
         let server = PostgresProcess::start(programs, &cluster)?;
         let mut psql = server.client("psql");
         psql.args(["--no-psqlrc", "--no-align", "--tuples-only", "--quiet", "--field-separator", "\t"]);
-        let talk = PipedProcess::start(psql.args(["--set", "ON_ERROR_STOP=1", "--dbname", "bench"]))?;
-        Ok(PostgresSubject { talk, _server: server, version })
+        let session = PipedProcess::start(psql.args(["--set", "ON_ERROR_STOP=1", "--dbname", "bench"]))?;
+        Ok(PostgresSubject { session, _server: server, version })
     }
 
-    pub fn ask(&mut self, sql: &str, times: usize) -> Result<Vec<Taken>> {
-        let asked = format!("{sql};\n").repeat(times);
-        let lines = self.talk.ask(&format!("\\timing on\n{asked}\\timing off\nSELECT '{END}';\n"), END)?;
+    pub fn run_query(&mut self, sql: &str, times: usize) -> Result<Vec<TimedAnswer>> {
+        let statements = format!("{sql};\n").repeat(times);
+        let lines = self.session.exchange(&format!("\\timing on\n{statements}\\timing off\nSELECT '{END}';\n"), END)?;
         let answers = lines.split_inclusive(|line| line.starts_with(TIME));
-        answers.map(taken).collect()
+        answers.map(parse_answer).collect()
     }
 }
 
 /// The rows of one answer, followed by the line with its time.
-fn taken(lines: &[String]) -> Result<Taken> {
+fn parse_answer(lines: &[String]) -> Result<TimedAnswer> {
     let (time, rows) = lines.split_last().ok_or("no output from psql")?;
     let ms = time.strip_prefix(TIME).and_then(|rest| rest.split(' ').next()?.parse().ok());
     let ms = ms.ok_or_else(|| format!("no time from psql: {time}"))?;
-    Ok(Taken { ms, answer: QueryAnswer::of_lines(rows.iter().map(String::as_str)) })
+    Ok(TimedAnswer { ms, answer: QueryAnswer::of_lines(rows.iter().map(String::as_str)) })
 }
 
 /// A directory that the user that runs the server can access: other users have no access to root's home.
-fn reachable(root: &Path) -> Result<PathBuf> {
-    Ok(if LoadUser::find()?.is_somebody_else() {
-        PathBuf::from("/var/tmp/pleiad/bench-query")
-    } else {
-        root.to_owned()
-    })
+fn accessible_root(root: &Path) -> Result<PathBuf> {
+    Ok(if LoadUser::find()?.is_other_user() { PathBuf::from("/var/tmp/pleiad/bench-query") } else { root.to_owned() })
 }
 
 fn version(programs: &Path) -> Result<String> {
-    let told = Command::new(programs.join("postgres")).arg("--version").output();
-    let told = told.map_err(|e| format!("cannot get PostgreSQL's version: {e}"))?;
-    let told = String::from_utf8_lossy(&told.stdout).into_owned();
-    Ok(told.split_ascii_whitespace().nth(2).unwrap_or_default().to_owned())
+    let output = Command::new(programs.join("postgres")).arg("--version").output();
+    let output = output.map_err(|e| format!("cannot get PostgreSQL's version: {e}"))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    Ok(text.split_ascii_whitespace().nth(2).unwrap_or_default().to_owned())
 }
 
-fn load(programs: &Path, dir: &Path, shelf: &DatasetCache) -> Result {
+fn load(programs: &Path, dir: &Path, cache: &DatasetCache) -> Result {
     let user = LoadUser::find()?;
-    user.owns(dir)?;
+    user.chown(dir)?;
     let mut initdb = Command::new(programs.join("initdb"));
     initdb.args(["--auth", "trust", "--username", "bench", "--encoding", "UTF8", "--locale", "C", "--pgdata"]).arg(dir);
-    finish(user.runs(&mut initdb))?;
+    run_to_end(user.run_as(&mut initdb))?;
     let server = PostgresProcess::start(programs, dir)?;
     server.psql("postgres", "CREATE DATABASE bench")?;
-    let lines = shelf.lines()?;
+    let lines = cache.write_lines()?;
     server.psql("bench", "CREATE TABLE items (doc jsonb NOT NULL)")?;
     server.psql("bench", &format!("\\copy items FROM '{}'", lines.path().display()))?;
     INDEXES.split_terminator(';').try_for_each(|statement| server.psql("bench", statement))
@@ -125,7 +121,7 @@ impl PostgresProcess {
         postgres.args(["-c", r#"exec "$0" "$@" 2>&1"#]).arg(programs.join("postgres"));
         postgres.arg("-D").arg(cluster).args(["-p", &port.to_string(), "-c", "unix_socket_directories="]);
         postgres.args(SETTINGS.iter().flat_map(|setting| ["-c", setting]));
-        let running = ChildProcess::start(user.runs(&mut postgres), |line| line.contains("ready to accept"))?;
+        let running = ChildProcess::start(user.run_as(&mut postgres), |line| line.contains("ready to accept"))?;
         Ok(PostgresProcess {
             _running: running,
             user,
@@ -143,7 +139,7 @@ impl PostgresProcess {
 
     fn psql(&self, database: &str, statement: &str) -> Result {
         let mut psql = self.client("psql");
-        finish(psql.args(["--quiet", "--set", "ON_ERROR_STOP=1", "--dbname", database, "--command", statement]))
+        run_to_end(psql.args(["--quiet", "--set", "ON_ERROR_STOP=1", "--dbname", database, "--command", statement]))
     }
 }
 
@@ -152,7 +148,7 @@ impl Drop for PostgresProcess {
     fn drop(&mut self) {
         let mut stop = Command::new(self.programs.join("pg_ctl"));
         stop.args(["--mode", "fast", "--wait", "stop", "--pgdata"]).arg(&self.cluster);
-        if let Err(error) = finish(self.user.runs(&mut stop)) {
+        if let Err(error) = run_to_end(self.user.run_as(&mut stop)) {
             eprintln!("PostgreSQL did not stop: {error}");
         }
     }

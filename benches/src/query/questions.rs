@@ -19,7 +19,7 @@ pub enum QuestionKind {
 pub struct BenchQuestion {
     pub name: &'static str,
     pub kind: QuestionKind,
-    pub ours: &'static str,
+    pub pleiad: &'static str,
     pub postgres: &'static str,
     pub duckdb: &'static str,
 }
@@ -28,7 +28,7 @@ pub const QUESTIONS: [BenchQuestion; 8] = [
     BenchQuestion {
         name: "scan: product of two numbers",
         kind: QuestionKind::Scan,
-        ours: "SELECT VALUE COUNT(1) FROM c WHERE c.price * c.quantity > 500000",
+        pleiad: "SELECT VALUE COUNT(1) FROM c WHERE c.price * c.quantity > 500000",
         postgres: "SELECT count(*) FROM items WHERE (doc->>'price')::float8 * (doc->>'quantity')::float8 > 500000",
         // One extraction of two paths: two of one path each parse the document twice.
         duckdb: "SELECT count(*) FROM (SELECT json_extract_string(doc, ['$.price', '$.quantity']) AS v FROM items) \
@@ -37,14 +37,14 @@ pub const QUESTIONS: [BenchQuestion; 8] = [
     BenchQuestion {
         name: "scan: a number, not indexed",
         kind: QuestionKind::Scan,
-        ours: "SELECT VALUE COUNT(1) FROM c WHERE c.quantity > 500",
+        pleiad: "SELECT VALUE COUNT(1) FROM c WHERE c.quantity > 500",
         postgres: "SELECT count(*) FROM items WHERE (doc->>'quantity')::int > 500",
         duckdb: "SELECT count(*) FROM items WHERE (doc->>'$.quantity')::INT > 500",
     },
     BenchQuestion {
         name: "join: JOIN over an array",
         kind: QuestionKind::Join,
-        ours: "SELECT VALUE COUNT(1) FROM c JOIN r IN c.ratings WHERE r.score >= 4",
+        pleiad: "SELECT VALUE COUNT(1) FROM c JOIN r IN c.ratings WHERE r.score >= 4",
         // Slower, by 20 % and more: a join with jsonb_array_elements, or with jsonb_path_query.
         postgres: "SELECT sum(jsonb_array_length(jsonb_path_query_array(doc, '$.ratings[*] ? (@.score >= 4)'))) FROM items",
         duckdb: "SELECT count(*) FROM (SELECT unnest(json_extract_string(doc, '$.ratings[*].score')) AS score FROM items) \
@@ -53,14 +53,14 @@ pub const QUESTIONS: [BenchQuestion; 8] = [
     BenchQuestion {
         name: "index: equality, 20 hits",
         kind: QuestionKind::Index,
-        ours: "SELECT c.id, c.price FROM c WHERE c.address.zip = '12345'",
+        pleiad: "SELECT c.id, c.price FROM c WHERE c.address.zip = '12345'",
         postgres: "SELECT doc->>'id', doc->'price' FROM items WHERE doc @> '{\"address\":{\"zip\":\"12345\"}}'",
         duckdb: "SELECT doc->>'$.id', (doc->>'$.price')::DOUBLE FROM items WHERE (doc->>'$.address.zip') = '12345'",
     },
     BenchQuestion {
         name: "index: range, ORDER BY, first 20",
         kind: QuestionKind::Index,
-        ours: "SELECT TOP 20 c.id, c.price FROM c WHERE c.price > 500 ORDER BY c.price",
+        pleiad: "SELECT TOP 20 c.id, c.price FROM c WHERE c.price > 500 ORDER BY c.price",
         postgres: "SELECT doc->>'id', doc->'price' FROM items WHERE (doc->>'price')::float8 > 500 \
                    ORDER BY (doc->>'price')::float8 LIMIT 20",
         duckdb: "SELECT doc->>'$.id', (doc->>'$.price')::DOUBLE AS price FROM items WHERE price > 500 \
@@ -69,7 +69,7 @@ pub const QUESTIONS: [BenchQuestion; 8] = [
     BenchQuestion {
         name: "the same, against the GIN index alone",
         kind: QuestionKind::Index,
-        ours: "SELECT TOP 20 c.id, c.price FROM c WHERE c.price > 500 ORDER BY c.price",
+        pleiad: "SELECT TOP 20 c.id, c.price FROM c WHERE c.price > 500 ORDER BY c.price",
         // The B-tree index is on the other form of this cast.
         postgres: "SELECT doc->>'id', doc->'price' FROM items WHERE (doc->'price')::float8 > 500 \
                    ORDER BY (doc->'price')::float8 LIMIT 20",
@@ -79,7 +79,7 @@ pub const QUESTIONS: [BenchQuestion; 8] = [
     BenchQuestion {
         name: "index: ARRAY_CONTAINS, 2 % hits",
         kind: QuestionKind::Index,
-        ours: "SELECT VALUE COUNT(1) FROM c WHERE ARRAY_CONTAINS(c.tags, 'alba')",
+        pleiad: "SELECT VALUE COUNT(1) FROM c WHERE ARRAY_CONTAINS(c.tags, 'alba')",
         postgres: "SELECT count(*) FROM items WHERE doc @> '{\"tags\":[\"alba\"]}'",
         // Slower: json_contains.
         duckdb: "SELECT count(*) FROM items WHERE list_contains(json_extract_string(doc, '$.tags[*]'), 'alba')",
@@ -87,7 +87,7 @@ pub const QUESTIONS: [BenchQuestion; 8] = [
     BenchQuestion {
         name: "group: COUNT, SUM, AVG by category",
         kind: QuestionKind::Group,
-        ours: "SELECT c.category, COUNT(1) AS items, SUM(c.price) AS price, AVG(c.quantity) AS quantity FROM c \
+        pleiad: "SELECT c.category, COUNT(1) AS items, SUM(c.price) AS price, AVG(c.quantity) AS quantity FROM c \
                GROUP BY c.category",
         postgres: "SELECT doc->>'category', count(*), sum((doc->>'price')::float8), avg((doc->>'quantity')::float8) \
                    FROM items GROUP BY 1",

@@ -7,9 +7,9 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use super::answer::{QueryAnswer, Taken};
+use super::answer::{QueryAnswer, TimedAnswer};
 use super::questions::{BenchQuestion, QuestionKind};
-use super::{BenchSystem, IN_A_ROW, QUICK_MS, ROUNDS, ROUNDS_IF_QUICK, VERY_QUICK_MS};
+use super::{BenchSystem, QUICK_MS, REPEATS_IF_VERY_QUICK, ROUNDS, ROUNDS_IF_QUICK, VERY_QUICK_MS};
 use crate::Result;
 use crate::measure::median;
 
@@ -35,12 +35,12 @@ pub struct ResultRow {
 
 /// One question on one system: its times, or why there are none.
 pub struct ResultCell {
-    warm: Result<Taken>,
+    warm: Result<TimedAnswer>,
     times_ms: Vec<f64>,
 }
 
 impl ResultCell {
-    pub fn new(warm: Result<Vec<Taken>>) -> ResultCell {
+    pub fn new(warm: Result<Vec<TimedAnswer>>) -> ResultCell {
         let warm = warm.and_then(|taken| taken.first().copied().ok_or("no answer".to_owned()));
         ResultCell { warm, times_ms: Vec::new() }
     }
@@ -50,7 +50,7 @@ impl ResultCell {
     }
 
     pub fn compare(&mut self, expected: &QueryAnswer) {
-        if let Ok(Taken { answer, .. }) = &self.warm
+        if let Ok(TimedAnswer { answer, .. }) = &self.warm
             && !answer.is_like(expected)
         {
             self.warm = Err(format!(
@@ -61,17 +61,17 @@ impl ResultCell {
     }
 
     /// How often the question runs in this round.
-    pub fn wants(&self, round: usize) -> usize {
+    pub fn repeats(&self, round: usize) -> usize {
         let Ok(warm) = &self.warm else { return 0 };
         match self.best_ms().map_or(warm.ms, |best| best.min(warm.ms)) {
-            ..VERY_QUICK_MS if round < ROUNDS_IF_QUICK => IN_A_ROW,
+            ..VERY_QUICK_MS if round < ROUNDS_IF_QUICK => REPEATS_IF_VERY_QUICK,
             ..QUICK_MS if round < ROUNDS_IF_QUICK => 1,
             _ if round < ROUNDS => 1,
             _ => 0,
         }
     }
 
-    pub fn add(&mut self, taken: Result<Vec<Taken>>) {
+    pub fn add(&mut self, taken: Result<Vec<TimedAnswer>>) {
         match taken {
             Ok(taken) => self.times_ms.extend(taken.iter().map(|taken| taken.ms)),
             Err(error) => self.warm = Err(error),
@@ -110,13 +110,13 @@ fn ms(value: f64) -> String {
 }
 
 impl ResultRow {
-    fn cell(&self, asked: BenchSystem) -> &ResultCell {
-        &self.cells[asked as usize]
+    fn cell(&self, system: BenchSystem) -> &ResultCell {
+        &self.cells[system as usize]
     }
 
     /// The ratio of Pleiad's time on one core to the time of `reference`.
-    fn slower(&self, theirs: BenchSystem) -> Option<f64> {
-        Some(self.cell(BenchSystem::PleiadOnOne).best_ms()? / self.cell(theirs).best_ms()?)
+    fn time_ratio(&self, reference: BenchSystem) -> Option<f64> {
+        Some(self.cell(BenchSystem::PleiadOnOne).best_ms()? / self.cell(reference).best_ms()?)
     }
 }
 
@@ -128,11 +128,11 @@ struct QueryGoal {
 }
 
 impl QueryGoal {
-    fn at_most(row: &ResultRow, theirs: BenchSystem, limit: f64) -> QueryGoal {
-        let found = row.slower(theirs);
-        let whose = if theirs == BenchSystem::Duckdb { "DuckDB" } else { "PostgreSQL" };
+    fn at_most(row: &ResultRow, reference: BenchSystem, limit: f64) -> QueryGoal {
+        let found = row.time_ratio(reference);
+        let reference_name = if reference == BenchSystem::Duckdb { "DuckDB" } else { "PostgreSQL" };
         QueryGoal {
-            what: format!("{}: time against {whose}", row.question.name),
+            what: format!("{}: time against {reference_name}", row.question.name),
             found,
             wanted: format!("≤ {limit}x"),
             holds: found.is_some_and(|found| found <= limit),
@@ -166,7 +166,7 @@ pub fn text(findings: &QueryFindings) -> String {
     let (postgres, duckdb) = &findings.versions;
     let mut out = format!(
         "\n{} items of 1 KB in one partition; milliseconds, best (median)\nPostgreSQL {postgres}, DuckDB {duckdb}\n\n",
-        grouped(findings.items)
+        with_separators(findings.items)
     );
     out.push_str(&line("", ["Pleiad", "Pleiad", "PostgreSQL", "DuckDB", "Pleiad to", "Pleiad to"]));
     out.push_str(&line("", ["one core", "all cores", "one core", "one core", "PostgreSQL", "DuckDB"]));
@@ -179,7 +179,7 @@ pub fn text(findings: &QueryFindings) -> String {
 fn row_line(row: &ResultRow) -> String {
     let [one, all, postgres, duckdb] = row.cells.each_ref().map(ResultCell::show);
     let [to_postgres, to_duckdb] = [BenchSystem::Postgres, BenchSystem::Duckdb]
-        .map(|theirs| row.slower(theirs).map_or("-".to_owned(), |ratio| format!("{ratio:.2}x")));
+        .map(|reference| row.time_ratio(reference).map_or("-".to_owned(), |ratio| format!("{ratio:.2}x")));
     line(row.question.name, [&one, &all, &postgres, &duckdb, &to_postgres, &to_duckdb])
 }
 
@@ -191,9 +191,9 @@ fn line(name: &str, [one, all, postgres, duckdb, to_postgres, to_duckdb]: [&str;
 fn failures(findings: &QueryFindings) -> String {
     let mut out = String::new();
     for row in &findings.rows {
-        for (asked, cell) in BenchSystem::ALL.into_iter().zip(&row.cells) {
+        for (system, cell) in BenchSystem::ALL.into_iter().zip(&row.cells) {
             if let Err(error) = &cell.warm {
-                let _ = writeln!(out, "  {}, {asked:?}: {error}", row.question.name); // into a String: cannot fail
+                let _ = writeln!(out, "  {}, {system:?}: {error}", row.question.name); // into a String: cannot fail
             }
         }
     }
@@ -211,7 +211,7 @@ fn goal_lines(goals: &[QueryGoal]) -> String {
 }
 
 /// 1000000 becomes 1,000,000.
-fn grouped(number: u64) -> String {
+fn with_separators(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -226,7 +226,7 @@ fn grouped(number: u64) -> String {
 pub fn json(findings: &QueryFindings) -> Value {
     let row = |row: &ResultRow| {
         let [one, all, postgres, duckdb] = &row.cells;
-        json!({"question": row.question.name, "sql": row.question.ours, "pleiad_one_core": one.json(),
+        json!({"question": row.question.name, "sql": row.question.pleiad, "pleiad_one_core": one.json(),
             "pleiad_all_cores": all.json(), "postgres": postgres.json(), "duckdb": duckdb.json()})
     };
     let goal =
@@ -246,18 +246,18 @@ mod tests {
     use super::*;
 
     fn cell(times_ms: &[f64]) -> ResultCell {
-        ResultCell { warm: Ok(Taken { ms: 1.0, answer: QueryAnswer::default() }), times_ms: times_ms.to_vec() }
+        ResultCell { warm: Ok(TimedAnswer { ms: 1.0, answer: QueryAnswer::default() }), times_ms: times_ms.to_vec() }
     }
 
     #[test]
-    fn a_figure_is_the_best_with_the_median_beside_it() {
+    fn a_figure_is_the_best_with_the_median_in_parentheses() {
         assert_eq!(cell(&[12.34, 150.0, 9.0]).show(), "9.00 (12.3)");
-        assert_eq!(grouped(1_000_000), "1,000,000");
-        assert_eq!(grouped(100), "100");
+        assert_eq!(with_separators(1_000_000), "1,000,000");
+        assert_eq!(with_separators(100), "100");
     }
 
     #[test]
-    fn goals_are_judged_on_one_core_and_missed_when_there_is_no_figure() {
+    fn goals_are_judged_on_one_core_and_missed_without_a_figure() {
         let row = |cells| QueryFindings {
             items: 1_000_000,
             versions: Default::default(),
@@ -273,9 +273,9 @@ mod tests {
     }
 
     #[test]
-    fn another_answer_than_the_rivals_is_no_figure() {
+    fn an_answer_that_differs_from_the_expected_one_has_no_figure() {
         let mut wrong = cell(&[1.0]);
         wrong.compare(&QueryAnswer { rows: 1, sum: 7.0 });
-        assert_eq!((wrong.show().as_str(), wrong.wants(0)), ("-", 0));
+        assert_eq!((wrong.show().as_str(), wrong.repeats(0)), ("-", 0));
     }
 }

@@ -18,7 +18,7 @@ pub fn start(modules: &Path) -> Result<(ChildProcess, SocketAddr)> {
         .current_dir(modules)
         .env("NODE_PATH", modules.join("node_modules"))
         .stderr(Stdio::null());
-    let running = ChildProcess::start(&mut node, |line| line.parse::<u16>().is_ok())?;
-    let port = running.ready.parse::<u16>().map_err(|e| format!("{}: {e}", running.ready))?;
-    Ok((running, SocketAddr::from(([127, 0, 0, 1], port))))
+    let process = ChildProcess::start(&mut node, |line| line.parse::<u16>().is_ok())?;
+    let port = process.ready.parse::<u16>().map_err(|e| format!("{}: {e}", process.ready))?;
+    Ok((process, SocketAddr::from(([127, 0, 0, 1], port))))
 }

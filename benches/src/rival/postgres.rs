@@ -24,7 +24,7 @@ CREATE INDEX items_body ON items USING gin (body);
 CREATE SEQUENCE fresh;";
 
 pub struct PostgresServer {
-    running: ChildProcess,
+    process: ChildProcess,
     programs: PathBuf,
     scripts: TempDir,
     port: u16,
@@ -41,25 +41,25 @@ impl PostgresServer {
     /// `programs` is the directory of `initdb`, `postgres`, `psql` and `pgbench`.
     pub fn start(programs: &Path) -> Result<PostgresServer> {
         let user = LoadUser::find()?;
-        let (data, scripts) = (directory()?, directory()?);
-        user.owns(data.path())?;
+        let (data, scripts) = (temp_dir()?, temp_dir()?);
+        user.chown(data.path())?;
         let cluster = data.path().join("cluster");
         let mut initdb = Command::new(programs.join("initdb"));
         initdb.args(["--auth", "trust", "--username", "bench", "--encoding", "UTF8", "--pgdata"]).arg(&cluster);
-        finish(user.runs(&mut initdb))?;
+        run_to_end(user.run_as(&mut initdb))?;
         let port = free_port()?;
-        let began = Instant::now();
-        let running = ChildProcess::start(user.runs(&mut server(programs, &cluster, port)), |line| {
+        let started = Instant::now();
+        let process = ChildProcess::start(user.run_as(&mut server_command(programs, &cluster, port)), |line| {
             line.contains("ready to accept")
         })?;
-        let start_ms = began.elapsed().as_secs_f64() * 1e3;
-        let postgres = PostgresServer { running, programs: programs.to_owned(), scripts, port, start_ms, _data: data };
+        let start_ms = started.elapsed().as_secs_f64() * 1e3;
+        let postgres = PostgresServer { process, programs: programs.to_owned(), scripts, port, start_ms, _data: data };
         postgres.psql(SCHEMA)?;
         Ok(postgres)
     }
 
     pub fn pid(&self) -> u32 {
-        self.running.pid()
+        self.process.pid()
     }
 
     /// Loads the items `0..count` and updates the statistics.
@@ -100,7 +100,7 @@ impl PostgresServer {
         pgbench.arg(length.as_secs().max(1).to_string()).args(["--client", &connections.to_string()]);
         pgbench.arg("--log-prefix").arg(&log).arg("--file").arg(&file).arg("bench");
         let before = process::cpu_us(self.pid())?;
-        finish(&mut pgbench)?;
+        run_to_end(&mut pgbench)?;
         let used = process::cpu_us(self.pid())? - before;
         let outcome =
             LoadOutcome { elapsed: Duration::from_secs(length.as_secs().max(1)), latencies: self.latencies()? };
@@ -124,7 +124,7 @@ impl PostgresServer {
 
     fn psql(&self, statements: &str) -> Result {
         let database = if statements == SCHEMA { self.create_database()? } else { "bench" };
-        finish(self.client("psql").args([
+        run_to_end(self.client("psql").args([
             "--quiet",
             "--set",
             "ON_ERROR_STOP=1",
@@ -136,7 +136,13 @@ impl PostgresServer {
     }
 
     fn create_database(&self) -> Result<&'static str> {
-        finish(self.client("psql").args(["--quiet", "--dbname", "postgres", "--command", "CREATE DATABASE bench"]))?;
+        run_to_end(self.client("psql").args([
+            "--quiet",
+            "--dbname",
+            "postgres",
+            "--command",
+            "CREATE DATABASE bench",
+        ]))?;
         Ok("bench")
     }
 
@@ -164,7 +170,7 @@ INSERT INTO items SELECT id, ('{{"id":"' || id || '","pk":"key-' || lpad(:a::tex
     )
 }
 
-fn server(programs: &Path, cluster: &Path, port: u16) -> Command {
+fn server_command(programs: &Path, cluster: &Path, port: u16) -> Command {
     let mut command = Command::new("sh");
     // PostgreSQL reports readiness on standard error.
     let line = r#"exec "$0" -D "$1" -p "$2" -k "$1" -c listen_addresses=127.0.0.1 -c synchronous_commit=on 2>&1"#;
@@ -174,29 +180,31 @@ fn server(programs: &Path, cluster: &Path, port: u16) -> Command {
 
 impl LoadUser {
     pub fn find() -> Result<LoadUser> {
-        let ask = |args: &[&str]| -> Option<u32> {
-            let told = Command::new("id").args(args).stderr(Stdio::null()).output().ok()?;
-            String::from_utf8_lossy(&told.stdout).trim().parse().ok()
+        let numeric_id = |args: &[&str]| -> Option<u32> {
+            let output = Command::new("id").args(args).stderr(Stdio::null()).output().ok()?;
+            String::from_utf8_lossy(&output.stdout).trim().parse().ok()
         };
-        if ask(&["-u"]) != Some(0) {
+        if numeric_id(&["-u"]) != Some(0) {
             return Ok(LoadUser(None));
         }
-        let other = ["postgres", "nobody"].iter().find_map(|name| Some((ask(&["-u", name])?, ask(&["-g", name])?)));
+        let other = ["postgres", "nobody"]
+            .iter()
+            .find_map(|name| Some((numeric_id(&["-u", name])?, numeric_id(&["-g", name])?)));
         other
             .map(|ids| LoadUser(Some(ids)))
             .ok_or_else(|| "PostgreSQL does not run as root, and no other user was found".to_owned())
     }
 
-    pub fn is_somebody_else(self) -> bool {
+    pub fn is_other_user(self) -> bool {
         self.0.is_some()
     }
 
-    pub fn owns(self, dir: &Path) -> Result {
+    pub fn chown(self, dir: &Path) -> Result {
         let Some((uid, gid)) = self.0 else { return Ok(()) };
         std::os::unix::fs::chown(dir, Some(uid), Some(gid)).map_err(|e| format!("chown: {e}"))
     }
 
-    pub fn runs(self, command: &mut Command) -> &mut Command {
+    pub fn run_as(self, command: &mut Command) -> &mut Command {
         match self.0 {
             Some((uid, gid)) => command.uid(uid).gid(gid).current_dir("/"),
             None => command,
@@ -204,16 +212,16 @@ impl LoadUser {
     }
 }
 
-pub fn finish(command: &mut Command) -> Result {
-    let done =
+pub fn run_to_end(command: &mut Command) -> Result {
+    let output =
         command.stdin(Stdio::null()).output().map_err(|e| format!("cannot start {:?}: {e}", command.get_program()))?;
-    match done.status.success() {
+    match output.status.success() {
         true => Ok(()),
-        false => Err(format!("{:?} failed: {}", command.get_program(), String::from_utf8_lossy(&done.stderr))),
+        false => Err(format!("{:?} failed: {}", command.get_program(), String::from_utf8_lossy(&output.stderr))),
     }
 }
 
-fn directory() -> Result<TempDir> {
+fn temp_dir() -> Result<TempDir> {
     tempfile::tempdir().map_err(|e| format!("cannot create a temporary directory: {e}"))
 }
 

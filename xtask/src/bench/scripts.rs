@@ -1,12 +1,12 @@
 //! `cargo xtask bench scripts`: the cost of stored procedures, user-defined functions and batches, against the same
 //! work without them.
 
-use super::{measure, only_write};
+use super::{measure, parse_write_flag};
 use crate::setup::{self, SetupScope};
 use crate::shell::Result;
 
 pub fn run(args: &[String]) -> Result {
-    let write = only_write("scripts", args)?;
+    let write = parse_write_flag("scripts", args)?;
     setup::ensure(&[SetupScope::Build])?;
     measure("scripts", &[], write)
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 
-use super::{measure, only_write};
+use super::{measure, parse_write_flag};
 use crate::setup::{self, SetupScope};
 use crate::shell::Result;
 
@@ -14,7 +14,7 @@ pub fn run(args: &[String]) -> Result {
         Some((items, rest)) if items.parse::<u64>().is_ok() => (items.as_str(), rest),
         _ => (ITEMS, args),
     };
-    let write = only_write("vector", args)?;
+    let write = parse_write_flag("vector", args)?;
     setup::ensure(&[SetupScope::Build])?;
     measure("vector", &[OsStr::new(items)], write)
 }

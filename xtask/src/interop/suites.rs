@@ -32,23 +32,23 @@ pub const SUITES: [Suite; 5] = [
 
 // ---- python ---------------------------------------------------------------------------------------------
 
-fn python_prepare(place: &SuiteDirs) -> Result {
+fn python_prepare(dirs: &SuiteDirs) -> Result {
     let version = shell::output(&mut shell::command("python3", ["--version"]))?;
-    when_changed(place, &["requirements.txt"], &version, || {
-        let venv = place.cache.join("venv");
+    install_if_changed(dirs, &["requirements.txt"], &version, || {
+        let venv = dirs.cache.join("venv");
         remove_dir(&venv)?;
         shell::run(shell::command("python3", ["-m", "venv"]).arg(&venv))?;
-        let requirements = place.source.join("requirements.txt");
+        let requirements = dirs.source.join("requirements.txt");
         let mut pip = shell::command(venv.join("bin/python"), ["-m", "pip", "install", "--quiet", "-r"]);
         shell::run(pip.arg(requirements))
     })
 }
 
-fn python_test(place: &SuiteDirs) -> Command {
+fn python_test(dirs: &SuiteDirs) -> Command {
     // Neither byte code nor pytest's cache may appear in the working tree.
-    let python = place.cache.join("venv/bin/python");
+    let python = dirs.cache.join("venv/bin/python");
     let mut test = shell::command(python, ["-m", "pytest", "-q", "-p", "no:cacheprovider"]);
-    test.env("PYTHONDONTWRITEBYTECODE", "1").current_dir(&place.source);
+    test.env("PYTHONDONTWRITEBYTECODE", "1").current_dir(&dirs.source);
     test
 }
 
@@ -56,91 +56,91 @@ fn python_test(place: &SuiteDirs) -> Command {
 
 /// Node resolves modules from the directory of the importing file, so the suite runs as a copy next to its
 /// node_modules.
-fn js_prepare(place: &SuiteDirs) -> Result {
-    let copy = place.cache.join("suite");
-    copy_fresh(&place.source, &copy, "node_modules")?;
+fn js_prepare(dirs: &SuiteDirs) -> Result {
+    let copy = dirs.cache.join("suite");
+    update_copy(&dirs.source, &copy, "node_modules")?;
     let version = shell::output(&mut shell::command("node", ["--version"]))?;
-    when_changed(place, &["package.json", "package-lock.json"], &version, || {
+    install_if_changed(dirs, &["package.json", "package-lock.json"], &version, || {
         shell::run(shell::command("npm", ["ci", "--no-audit", "--no-fund"]).current_dir(&copy))
     })
 }
 
-fn js_test(place: &SuiteDirs) -> Command {
+fn js_test(dirs: &SuiteDirs) -> Command {
     let mut test = shell::command("node", ["--test"]);
-    test.current_dir(place.cache.join("suite"));
+    test.current_dir(dirs.cache.join("suite"));
     test
 }
 
 // ---- rust -----------------------------------------------------------------------------------------------
 
-fn rust_prepare(place: &SuiteDirs) -> Result {
-    shell::run(&mut rust_cargo(place, &["test", "--locked", "--no-run"]))
+fn rust_prepare(dirs: &SuiteDirs) -> Result {
+    shell::run(&mut rust_cargo(dirs, &["test", "--locked", "--no-run"]))
 }
 
-fn rust_test(place: &SuiteDirs) -> Command {
-    rust_cargo(place, &["test", "--locked"])
+fn rust_test(dirs: &SuiteDirs) -> Command {
+    rust_cargo(dirs, &["test", "--locked"])
 }
 
 /// A separate workspace and target directory: feature unification must not mix the SDK's dependencies with the
 /// product's. The debug profile, because only the compile time matters here.
-fn rust_cargo(place: &SuiteDirs, args: &[&str]) -> Command {
+fn rust_cargo(dirs: &SuiteDirs, args: &[&str]) -> Command {
     let mut cargo = shell::bare_cargo(args);
-    cargo.env("CARGO_TARGET_DIR", place.cache.join("target")).current_dir(&place.source);
+    cargo.env("CARGO_TARGET_DIR", dirs.cache.join("target")).current_dir(&dirs.source);
     cargo
 }
 
 // ---- java -----------------------------------------------------------------------------------------------
 
 /// Maven writes next to its pom.xml, so the suite runs as a copy; compiled classes stay in its `target`.
-fn java_prepare(place: &SuiteDirs) -> Result {
-    copy_fresh(&place.source, &place.cache.join("suite"), "target")?;
-    shell::run(&mut maven(place, "test-compile"))
+fn java_prepare(dirs: &SuiteDirs) -> Result {
+    update_copy(&dirs.source, &dirs.cache.join("suite"), "target")?;
+    shell::run(&mut maven(dirs, "test-compile"))
 }
 
-fn java_test(place: &SuiteDirs) -> Command {
-    maven(place, "test")
+fn java_test(dirs: &SuiteDirs) -> Command {
+    maven(dirs, "test")
 }
 
-fn maven(place: &SuiteDirs, goal: &str) -> Command {
-    let repository = format!("-Dmaven.repo.local={}", place.cache.join("repository").display());
+fn maven(dirs: &SuiteDirs, goal: &str) -> Command {
+    let repository = format!("-Dmaven.repo.local={}", dirs.cache.join("repository").display());
     let mut maven = shell::command("mvn", ["--batch-mode", "--quiet", &repository, goal]);
     if !shell::colours() {
         maven.arg("-Dstyle.color=never");
     }
-    maven.current_dir(place.cache.join("suite"));
+    maven.current_dir(dirs.cache.join("suite"));
     maven
 }
 
 // ---- go -------------------------------------------------------------------------------------------------
 
-fn go_prepare(place: &SuiteDirs) -> Result {
-    shell::run(&mut go(place, &["mod", "download"]))
+fn go_prepare(dirs: &SuiteDirs) -> Result {
+    shell::run(&mut go(dirs, &["mod", "download"]))
 }
 
-fn go_test(place: &SuiteDirs) -> Command {
-    go(place, &["test", "-count=1", "./..."]) // count=1: do not accept cached results
+fn go_test(dirs: &SuiteDirs) -> Command {
+    go(dirs, &["test", "-count=1", "./..."]) // count=1: do not accept cached results
 }
 
-fn go(place: &SuiteDirs, args: &[&str]) -> Command {
+fn go(dirs: &SuiteDirs, args: &[&str]) -> Command {
     let mut go = shell::command("go", args);
-    go.env("GOMODCACHE", place.cache.join("mod")).env("GOCACHE", place.cache.join("build"));
-    go.env("GOFLAGS", "-mod=readonly").current_dir(&place.source);
+    go.env("GOMODCACHE", dirs.cache.join("mod")).env("GOCACHE", dirs.cache.join("build"));
+    go.env("GOFLAGS", "-mod=readonly").current_dir(&dirs.source);
     go
 }
 
 // ---- shared ---------------------------------------------------------------------------------------------
 
 /// Runs `install` unless it has succeeded before with the same pinned files and toolchain.
-fn when_changed(place: &SuiteDirs, pinned: &[&str], toolchain: &str, install: impl Fn() -> Result) -> Result {
-    let stamp = place.cache.join("installed");
-    let want = fingerprint(&place.source, pinned, toolchain)?;
-    if fs::read_to_string(&stamp).is_ok_and(|have| have == want) {
+fn install_if_changed(dirs: &SuiteDirs, pinned: &[&str], toolchain: &str, install: impl Fn() -> Result) -> Result {
+    let stamp = dirs.cache.join("installed");
+    let expected = fingerprint(&dirs.source, pinned, toolchain)?;
+    if fs::read_to_string(&stamp).is_ok_and(|have| have == expected) {
         return Ok(());
     }
     let _ = fs::remove_file(&stamp); // an incomplete installation must not look complete
     println!("installing {} …", pinned.join(", "));
     install()?;
-    fs::write(&stamp, want).map_err(|e| format!("cannot write {}: {e}", stamp.display()))
+    fs::write(&stamp, expected).map_err(|e| format!("cannot write {}: {e}", stamp.display()))
 }
 
 fn fingerprint(source: &Path, pinned: &[&str], toolchain: &str) -> Result<String> {
@@ -161,7 +161,7 @@ pub fn has_file(dir: &Path, end: &str) -> bool {
 }
 
 /// Makes `to` a copy of `from`, except for the directory `keep`, which is not copied and stays unchanged in `to`.
-fn copy_fresh(from: &Path, to: &Path, keep: &str) -> Result {
+fn update_copy(from: &Path, to: &Path, keep: &str) -> Result {
     for old in shell::list(to).iter().filter(|old| shell::name(old) != keep) {
         let removed = if old.is_dir() { fs::remove_dir_all(old) } else { fs::remove_file(old) };
         removed.map_err(|e| format!("cannot remove {}: {e}", old.display()))?;

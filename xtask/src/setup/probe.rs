@@ -36,7 +36,7 @@ pub fn on_path(program: &str) -> bool {
 /// The directory that contains all of PostgreSQL's programs that a comparison runs, the newest version first. Debian
 /// does not have the server's programs on the PATH.
 pub fn postgres_programs() -> Option<PathBuf> {
-    let mut dirs = below("/usr/lib/postgresql", |_| true, "bin");
+    let mut dirs = subdirs("/usr/lib/postgresql", |_| true, "bin");
     dirs.reverse();
     dirs.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
     let needed = ["initdb", "postgres", "psql", "pgbench"];
@@ -73,16 +73,16 @@ fn library_dirs() -> Vec<PathBuf> {
     if let Some(chosen) = env::var_os("LIBCLANG_PATH").map(PathBuf::from) {
         dirs.push(if chosen.is_file() { parent(&chosen) } else { chosen });
     }
-    if let Ok(told) = shell::output(&mut shell::command("llvm-config", ["--libdir"])) {
-        dirs.push(PathBuf::from(told.trim()));
+    if let Ok(libdir) = shell::output(&mut shell::command("llvm-config", ["--libdir"])) {
+        dirs.push(PathBuf::from(libdir.trim()));
     }
     dirs.extend(["/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/local/lib64"].map(PathBuf::from));
-    dirs.extend(below("/usr/lib", |name| name.contains("-linux-"), ""));
+    dirs.extend(subdirs("/usr/lib", |name| name.contains("-linux-"), ""));
     for base in ["/usr/lib", "/usr/lib64", "/usr/local"] {
-        dirs.extend(below(base, |name| name.starts_with("llvm"), "lib"));
-        dirs.extend(below(base, |name| name.starts_with("llvm"), "lib64"));
+        dirs.extend(subdirs(base, |name| name.starts_with("llvm"), "lib"));
+        dirs.extend(subdirs(base, |name| name.starts_with("llvm"), "lib64"));
     }
-    dirs.extend(below("/usr/lib64/llvm", |_| true, "lib64"));
+    dirs.extend(subdirs("/usr/lib64/llvm", |_| true, "lib64"));
     dirs.extend(MAC_DIRS.map(PathBuf::from));
     dirs
 }
@@ -94,7 +94,7 @@ const MAC_DIRS: [&str; 4] = [
     "/Applications/Xcode.app/Contents/Developer/Toolchains/XcodeDefault.xctoolchain/usr/lib",
 ];
 
-fn below(base: &str, accept: impl Fn(&str) -> bool, inside: &str) -> Vec<PathBuf> {
+fn subdirs(base: &str, accept: impl Fn(&str) -> bool, inside: &str) -> Vec<PathBuf> {
     let entries = shell::list(Path::new(base)).into_iter().filter(|dir| accept(&shell::name(dir)));
     entries.map(|dir| dir.join(inside)).collect()
 }
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_c_library_is_told_from_its_neighbours() {
+    fn libclang_is_distinguished_from_similar_libraries() {
         for yes in ["libclang.so", "libclang.so.1", "libclang-14.so", "libclang-14.so.14.0.6", "libclang.dylib"] {
             assert!(is_libclang(yes), "{yes}");
         }
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn node_versions_are_read() {
+    fn node_versions_are_parsed() {
         assert_eq!(node_major("v20.20.2\n"), Some(20));
         assert_eq!(node_major(""), None);
     }

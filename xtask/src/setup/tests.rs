@@ -3,11 +3,11 @@
 use super::*;
 
 fn lines(manager: Manager) -> String {
-    install_lines(manager, &NEEDS.iter().collect::<Vec<_>>()).join("; ")
+    install_lines(manager, &TOOLS.iter().collect::<Vec<_>>()).join("; ")
 }
 
 #[test]
-fn each_package_is_named_once_and_in_the_words_of_the_system() {
+fn each_package_is_listed_once_by_the_systems_name() {
     assert_eq!(
         lines(Manager::Apt),
         "apt-get update; apt-get install -y --no-install-recommends \

@@ -8,17 +8,17 @@ use std::path::Path;
 use crate::shell;
 
 /// Test targets that are slow or broad enough for their own line in the summary.
-pub const STEPS_OF_THEIR_OWN: [&str; 2] = ["golden", "crash"];
+pub const SEPARATE_STEPS: [&str; 2] = ["golden", "crash"];
 
 pub fn integration(root: &Path) -> Vec<String> {
     let crates = shell::list(&root.join("crates"));
-    let mut names: Vec<String> = crates.iter().flat_map(|package| of_package(package)).collect();
+    let mut names: Vec<String> = crates.iter().flat_map(|package| package_targets(package)).collect();
     names.sort();
     names.dedup();
     names
 }
 
-fn of_package(package: &Path) -> Vec<String> {
+fn package_targets(package: &Path) -> Vec<String> {
     let manifest = std::fs::read_to_string(package.join("Cargo.toml")).unwrap_or_default();
     let files = shell::list(&package.join("tests"));
     files.iter().filter_map(|file| by_file(file)).chain(by_manifest(&manifest)).collect()

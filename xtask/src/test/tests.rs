@@ -3,8 +3,8 @@
 use super::*;
 
 #[test]
-fn a_failure_leaves_the_rest_marked_as_not_run() {
-    let steps = chosen(&["fmt".to_owned(), "unit".to_owned(), "crash".to_owned()]).unwrap();
+fn steps_after_a_failure_are_marked_as_not_run() {
+    let steps = selected_steps(&["fmt".to_owned(), "unit".to_owned(), "crash".to_owned()]).unwrap();
     let times = [Duration::from_millis(840), Duration::from_secs(75)];
     let want =
         "  fmt      ok          0.8 s\n  unit     FAILED   1 m 15 s\n  crash    not run\n  all      FAILED   1 m 15 s";
@@ -12,14 +12,14 @@ fn a_failure_leaves_the_rest_marked_as_not_run() {
 }
 
 #[test]
-fn no_names_means_every_step() {
-    assert_eq!(chosen(&[]).unwrap().len(), STEPS.len());
+fn without_names_all_steps_are_selected() {
+    assert_eq!(selected_steps(&[]).unwrap().len(), STEPS.len());
 }
 
 #[test]
-fn an_unknown_step_is_answered_with_the_known_ones() {
-    let told = chosen(&["units".to_owned()]).err().unwrap();
-    assert!(told.contains("units") && told.contains("fmt, clippy, tidy, unit, golden, crash, interop"), "{told}");
+fn an_unknown_step_is_rejected_with_the_list_of_steps() {
+    let error = selected_steps(&["units".to_owned()]).err().unwrap();
+    assert!(error.contains("units") && error.contains("fmt, clippy, tidy, unit, golden, crash, interop"), "{error}");
 }
 
 #[test]
