@@ -1,32 +1,42 @@
-//! `cargo xtask tidy`: the house checks itself, so that a reviewer need not.
+//! `cargo xtask tidy`: static checks of the repository's own rules, so that a reviewer need not look for them.
 //!
-//! Promise: every check is a pure function from the tree (and the binary's list of settings) to findings; a
-//! finding names the file and says what is wrong with it. All checks run, all findings are shown.
+//! Guarantees: every check but the one of commits is a pure function from the source tree (and the binary's list of
+//! settings) to findings. A finding names the file and what is wrong with it. All checks run, all findings are shown.
 
-mod tree; // the files git knows, in memory
+mod tree; // the files that git tracks, in memory
+mod rust; // code and comments of a Rust file, apart
 
-mod arrows; // who may import whom
-mod golden; // no dead pages
-mod hosts;
-mod modules; // headers and lengths
-mod paths; // what the docs name exists
-mod requirements; // S-numbers and the tests that prove them
-mod settings; // every setting is documented // no registry is named
+mod arrows; // dependencies between crates
+mod commits; // subjects of commits
+mod golden; // golden pages that nothing runs
+mod hosts; // package registries named in files
+mod language; // pronouns in comments and docs
+mod modules; // headers and lengths of modules
+mod cycles; // module graphs: cycles and order
+mod paths; // paths and links in the docs
+mod requirements; // S-numbers and the tests that show them
+mod settings; // documented settings
+mod type_names; // one meaning per type name
 
+use crate::rocksdb;
 use crate::shell::{self, Result};
 use tree::SourceTree;
 
 pub fn run() -> Result {
     let tree = SourceTree::load(&shell::root())?;
     let settings = setting_names()?;
-    let checks: [(&str, Vec<String>); 7] = [
+    let checks: [(&str, Vec<String>); 11] = [
         ("arrows between crates", arrows::check(&tree)),
         ("module headers and lengths", modules::check(&tree)),
+        ("module cycles and order", cycles::check(&tree)),
+        ("type names", type_names::check(&tree)),
+        ("language", language::check(&tree)),
         ("paths in the docs", paths::check(&tree)),
         ("requirement numbers", requirements::check(&tree)),
         ("settings", settings::check(&tree, &settings)),
         ("golden pages", golden::check(&tree)),
         ("registry hosts", hosts::check(&tree)),
+        ("commit subjects", commits::check()?),
     ];
     report(&checks)
 }
@@ -34,11 +44,11 @@ pub fn run() -> Result {
 /// Used by the golden step: `ran` holds the path of each page that the runner ran, one per line.
 pub fn golden_pages_all_ran(ran: &str) -> Result {
     let tree = SourceTree::load(&shell::root())?;
-    report(&[("golden pages that were run", golden::dead(&tree, ran))])
+    report(&[("golden pages that were run", golden::not_run(&tree, ran))])
 }
 
 fn setting_names() -> Result<Vec<String>> {
-    shell::run(&mut shell::cargo(["build", "--release", "--package", "pleiad"]))?;
+    shell::run(&mut rocksdb::cargo(["build", "--release", "--package", "pleiad"]))?;
     let listed = shell::output(&mut shell::command(shell::binary(), ["config", "--list"]))?;
     Ok(listed.lines().map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect())
 }

@@ -23,7 +23,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
 ];
 
 pub fn check(tree: &SourceTree) -> Vec<String> {
-    tree.files().filter_map(|(path, text)| Some((path, package(path)?, text))).flat_map(of_crate).collect()
+    tree.files().filter_map(|(path, text)| Some((path, package(path)?, text))).flat_map(check_crate).collect()
 }
 
 /// `crates/model/Cargo.toml`, `benches/Cargo.toml` and `xtask/Cargo.toml` belong to `model`, `benches` and `xtask`.
@@ -33,17 +33,18 @@ fn package(path: &str) -> Option<&str> {
     (["benches", "xtask"].contains(&dir) || dir.starts_with("crates/") && !name.contains('/')).then_some(name)
 }
 
-fn of_crate((path, package, manifest): (&str, &str, &str)) -> Vec<String> {
+fn check_crate((path, package, manifest): (&str, &str, &str)) -> Vec<String> {
     let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| *name == package) else {
         return vec![format!("{path}: `{package}` has no row in the table of xtask/src/tidy/arrows.rs")];
     };
-    let ours = dependencies(manifest).into_iter().filter_map(|name| short(&name).map(str::to_owned));
-    let wrong = ours.filter(|name| !allowed.contains(&name.as_str()));
+    let workspace_crates =
+        dependencies(manifest).into_iter().filter_map(|name| workspace_name(&name).map(str::to_owned));
+    let wrong = workspace_crates.filter(|name| !allowed.contains(&name.as_str()));
     wrong.map(|name| format!("{path}: {package} imports {name}; it may import {}", listed(allowed))).collect()
 }
 
 /// `pleiad-model` is the workspace's `model`; None for a crate from outside the workspace.
-fn short(dependency: &str) -> Option<&str> {
+fn workspace_name(dependency: &str) -> Option<&str> {
     if dependency == "pleiad" { Some(dependency) } else { dependency.strip_prefix("pleiad-") }
 }
 
@@ -65,7 +66,7 @@ pub fn dependencies(manifest: &str) -> Vec<String> {
         } else if let Some((key, value)) = line.split_once('=')
             && section.contains("dependencies")
         {
-            found.extend(renamed(line));
+            found.extend(package_name(line));
             if section.ends_with("dependencies") && !value.contains("package") {
                 found.push(unquoted(key.split('.').next().unwrap_or(key)));
             }
@@ -75,7 +76,7 @@ pub fn dependencies(manifest: &str) -> Vec<String> {
 }
 
 /// The real name when a line has `package = "…"`.
-fn renamed(line: &str) -> Option<String> {
+fn package_name(line: &str) -> Option<String> {
     let (_, rest) = line.split_once("package")?;
     let value = rest.trim_start().strip_prefix('=')?.trim_start();
     Some(value.split('"').nth(1)?.to_owned())

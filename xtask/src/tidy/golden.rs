@@ -16,16 +16,16 @@ const ANSWER: &str = "----";
 const TABLE: &str = "values";
 
 pub fn check(tree: &SourceTree) -> Vec<String> {
-    let asks = |line: &str| line.trim_end() == ANSWER || line.split_whitespace().next() == Some(TABLE);
-    let silent = pages(tree).filter(|(_, text)| !text.lines().any(asks));
-    silent.map(|(path, _)| format!("{path} has neither `{ANSWER}` nor `{TABLE}`: it has no query")).collect()
+    let is_query = |line: &str| line.trim_end() == ANSWER || line.split_whitespace().next() == Some(TABLE);
+    let without_query = pages(tree).filter(|(_, text)| !text.lines().any(is_query));
+    without_query.map(|(path, _)| format!("{path} has neither `{ANSWER}` nor `{TABLE}`: it has no query")).collect()
 }
 
 /// The pages that are in the tree and not in the runner's list.
-pub fn dead(tree: &SourceTree, ran: &str) -> Vec<String> {
-    let ran: BTreeSet<&str> = ran.lines().map(within).collect();
-    let dead = pages(tree).filter(|(path, _)| !ran.contains(within(path)));
-    dead.map(|(path, _)| format!("{path} was not run by the golden tests")).collect()
+pub fn not_run(tree: &SourceTree, ran: &str) -> Vec<String> {
+    let ran: BTreeSet<&str> = ran.lines().map(relative_path).collect();
+    let missing = pages(tree).filter(|(path, _)| !ran.contains(relative_path(path)));
+    missing.map(|(path, _)| format!("{path} was not run by the golden tests")).collect()
 }
 
 fn pages(tree: &SourceTree) -> impl Iterator<Item = (&str, &str)> {
@@ -33,7 +33,7 @@ fn pages(tree: &SourceTree) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// The runner's paths may be relative to any directory.
-fn within(path: &str) -> &str {
+fn relative_path(path: &str) -> &str {
     let path = path.trim();
     path.rsplit_once(DIR).map_or(path, |(_, rest)| rest)
 }

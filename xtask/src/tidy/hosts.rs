@@ -21,14 +21,15 @@ const HOSTS: [(&str, &str); 11] = [
 ];
 
 pub fn check(tree: &SourceTree) -> Vec<String> {
-    tree.files().flat_map(|(path, text)| of_file(path, text)).collect()
+    tree.files().flat_map(|(path, text)| check_file(path, text)).collect()
 }
 
-fn of_file(path: &str, text: &str) -> Vec<String> {
+fn check_file(path: &str, text: &str) -> Vec<String> {
     let mut findings = Vec::new();
     if !path.ends_with("Cargo.lock") {
         let hosts = HOSTS.iter().map(|(name, top)| format!("{name}.{top}"));
-        findings.extend(hosts.filter(|host| names(text, host)).map(|host| format!("{path} names the registry {host}")));
+        findings
+            .extend(hosts.filter(|host| mentions(text, host)).map(|host| format!("{path} names the registry {host}")));
     }
     if path.ends_with("package-lock.json") && text.contains("\"resolved\"") {
         findings.push(format!("{path} has `resolved` addresses; npm config set omit-lockfile-registry-resolved true"));
@@ -37,7 +38,7 @@ fn of_file(path: &str, text: &str) -> Vec<String> {
 }
 
 /// Returns true if the host occurs, alone or below a longer name such as `index.` + host, but not inside another word.
-fn names(text: &str, host: &str) -> bool {
+fn mentions(text: &str, host: &str) -> bool {
     let inside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '-');
     text.match_indices(host)
         .any(|(at, _)| !inside(text[..at].chars().next_back()) && !inside(text[at + host.len()..].chars().next()))

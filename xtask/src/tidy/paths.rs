@@ -6,17 +6,17 @@
 use super::tree::SourceTree;
 
 /// A token that starts with one of these is a path.
-const TOPS: [&str; 9] = ["crates/", "tests/", "docs/", "xtask/", "web/", "fuzz/", "benches/", ".ci/", ".cargo/"];
+const TOP_DIRS: [&str; 9] = ["crates/", "tests/", "docs/", "xtask/", "web/", "fuzz/", "benches/", ".ci/", ".cargo/"];
 
-const MAP: &str = "ARCHITECTURE.md";
+const OVERVIEW: &str = "ARCHITECTURE.md";
 
 pub fn check(tree: &SourceTree) -> Vec<String> {
     let mut findings = Vec::new();
-    if tree.text(MAP).is_none() {
-        findings.push(format!("{MAP} does not exist; it is the overview that a new reader starts with"));
+    if tree.text(OVERVIEW).is_none() {
+        findings.push(format!("{OVERVIEW} does not exist; it is the overview that a new reader starts with"));
     }
     for (path, text) in tree.files().filter(|(path, _)| is_checked(path)) {
-        findings.extend(of_page(tree, path, text));
+        findings.extend(check_page(tree, path, text));
     }
     findings
 }
@@ -26,12 +26,12 @@ fn is_checked(path: &str) -> bool {
     page && path != "CHANGELOG.md" && !path.starts_with("docs/decisions/")
 }
 
-fn of_page(tree: &SourceTree, page: &str, text: &str) -> Vec<String> {
+fn check_page(tree: &SourceTree, page: &str, text: &str) -> Vec<String> {
     let mut findings = Vec::new();
-    for path in named(text).into_iter().filter(|path| !tree.has(path)) {
+    for path in named_paths(text).into_iter().filter(|path| !tree.has(path)) {
         findings.push(format!("{page} names {path}, which does not exist{}", hint(tree, &path)));
     }
-    for link in links(text).into_iter().filter(|link| !tree.has(&beside(page, link))) {
+    for link in links(text).into_iter().filter(|link| !tree.has(&resolve(page, link))) {
         findings.push(format!("{page} links to {link}, which does not exist"));
     }
     findings.sort();
@@ -40,14 +40,14 @@ fn of_page(tree: &SourceTree, page: &str, text: &str) -> Vec<String> {
 }
 
 /// The paths that a page names, with `{a,b}` expanded and everything from a wildcard on removed.
-pub fn named(text: &str) -> Vec<String> {
+pub fn named_paths(text: &str) -> Vec<String> {
     code(text)
         .iter()
         .flat_map(|span| span.split_whitespace())
         .map(|token| token.trim_start_matches(['(', '"', '\'']).trim_start_matches("./"))
-        .filter(|token| TOPS.iter().any(|top| token.starts_with(top)))
+        .filter(|token| TOP_DIRS.iter().any(|top| token.starts_with(top)))
         .flat_map(expand)
-        .map(|path| plain(&path).to_owned())
+        .map(|path| trim_path(&path).to_owned())
         .collect()
 }
 
@@ -79,7 +79,7 @@ fn expand(token: &str) -> Vec<String> {
 }
 
 /// Removes what may surround a path: punctuation, `::test_name`, `:12`, `#anchor`, wildcards.
-fn plain(path: &str) -> &str {
+fn trim_path(path: &str) -> &str {
     let wild = path.find(['*', '…', '<', '$']);
     let path = wild.map_or(path, |at| &path[..path[..at].rfind('/').map_or(0, |slash| slash + 1)]);
     let end = path.find([':', '#', ',', ';', ')', '"', '\'', '|']).unwrap_or(path.len());
@@ -94,7 +94,7 @@ fn links(text: &str) -> Vec<&str> {
 }
 
 /// Resolves a link relative to its page.
-fn beside(page: &str, link: &str) -> String {
+fn resolve(page: &str, link: &str) -> String {
     let mut at: Vec<&str> = page.split('/').collect();
     at.pop();
     for step in link.split('/') {

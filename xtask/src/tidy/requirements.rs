@@ -40,8 +40,8 @@ fn unknown_numbers(path: &str, text: &str) -> Vec<String> {
     for (index, line) in text.lines().enumerate() {
         // In a golden page only comments mention requirements; the rest is data. In a product source only names do.
         let upper = is_test(path) && (!is_golden(path) || line.starts_with('#')) || path == PAGE;
-        let spoken = if upper { numbers(line) } else { Vec::new() };
-        for number in spoken.into_iter().chain(numbers_in_name(line)).filter(|number| !NUMBERS.contains(number)) {
+        let mentioned = if upper { numbers(line) } else { Vec::new() };
+        for number in mentioned.into_iter().chain(numbers_in_name(line)).filter(|number| !NUMBERS.contains(number)) {
             findings.push(format!("{path}:{}: S{number} is not a requirement (S1 to S170)", index + 1));
         }
     }

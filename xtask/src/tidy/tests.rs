@@ -1,4 +1,4 @@
-//! Each check on a tree of a few lines: what it finds, and what it leaves in peace.
+//! Each check on a tree of a few lines: what it finds, and what it accepts.
 
 use super::*;
 
@@ -6,14 +6,14 @@ use super::*;
 fn finds(findings: Vec<String>, want: &[&str]) {
     assert_eq!(findings.len(), want.len(), "{findings:#?}");
     for (found, want) in findings.iter().zip(want) {
-        assert!(found.contains(want), "`{found}` does not say `{want}`");
+        assert!(found.contains(want), "`{found}` does not contain `{want}`");
     }
 }
 
 // ---- arrows
 
 #[test]
-fn an_arrow_against_the_stream_is_found() {
+fn a_dependency_that_is_not_allowed_is_found() {
     let tree = SourceTree::of(&[
         (
             "crates/sql/Cargo.toml",
@@ -21,19 +21,19 @@ fn an_arrow_against_the_stream_is_found() {
         ),
         ("crates/engine/Cargo.toml", "[dependencies]\npleiad-sql.workspace = true\nserde_json = \"1\""),
     ]);
-    let found = "crates/sql/Cargo.toml: query imports storage; it may import only spatial, text, vector, model";
+    let found = "crates/sql/Cargo.toml: sql imports storage; it may import only spatial, text, vector, model";
     finds(arrows::check(&tree), &[found]);
 }
 
 #[test]
-fn a_crate_without_a_row_is_found() {
+fn a_crate_missing_in_the_table_is_found() {
     let tree =
         SourceTree::of(&[("crates/common/Cargo.toml", "[dependencies]\n"), ("tests/interop/rust/Cargo.toml", "")]);
     finds(arrows::check(&tree), &["`common` has no row"]);
 }
 
 #[test]
-fn dependencies_are_read_in_every_way_to_write_them() {
+fn dependencies_are_found_in_every_notation() {
     let manifest = "\
 [package]
 name = \"pleiad-sql\"
@@ -58,7 +58,7 @@ x = [\"pleiad-script\"]";
 // ---- modules
 
 #[test]
-fn a_module_has_a_header_and_fits_a_sitting() {
+fn a_missing_header_and_a_long_module_are_found() {
     let long = format!("//! Long.\n{}", "\n".repeat(700));
     let tree = SourceTree::of(&[
         ("crates/model/src/etag.rs", "//! Etags.\n"),
@@ -67,13 +67,13 @@ fn a_module_has_a_header_and_fits_a_sitting() {
         ("crates/model/src/long/tests.rs", &long[10..]),
         ("crates/model/benches/any.rs", "fn main() {}"),
     ]);
-    finds(modules::check(&tree), &["bare.rs: opens without", "long.rs: 701 lines"]);
+    finds(modules::check(&tree), &["bare.rs: has no", "long.rs: 701 lines"]);
 }
 
 // ---- paths
 
 #[test]
-fn a_path_that_is_gone_is_found_with_a_guess() {
+fn a_path_that_does_not_exist_is_found_with_a_suggestion() {
     let page = "See `crates/partition/src/router.rs`, [the docs](docs/ru.md#prices) and [gone](gone.md).\n\
                 ```\ntests/interop/{python,js}\n```\nNot code: crates/none. `tests/golden/**` `crates/*/src`";
     let tree = SourceTree::of(&[
@@ -94,18 +94,18 @@ fn a_path_that_is_gone_is_found_with_a_guess() {
 }
 
 #[test]
-fn a_house_without_a_map_is_told_so() {
+fn a_missing_architecture_page_is_found() {
     finds(paths::check(&SourceTree::default()), &["ARCHITECTURE.md does not exist"]);
 }
 
 #[test]
-fn paths_are_read_without_what_stands_around_them() {
+fn paths_are_read_without_surrounding_punctuation() {
     let page = "`crates/a/src/b.rs:12` `tests/x.py::test_y`, (`docs/z.md#part`) `./docs/w.md.` `fuzz/<name>/x`";
-    assert_eq!(paths::named(page), ["crates/a/src/b.rs", "tests/x.py", "docs/z.md", "docs/w.md", "fuzz"]);
+    assert_eq!(paths::named_paths(page), ["crates/a/src/b.rs", "tests/x.py", "docs/z.md", "docs/w.md", "fuzz"]);
 }
 
 #[test]
-fn distances() {
+fn edit_distances() {
     for (a, b, want) in [("", "", 0), ("router.rs", "route.rs", 1), ("abc", "", 3), ("kitten", "sitting", 3)] {
         assert_eq!(paths::distance(a, b), want, "{a} {b}");
     }
@@ -114,7 +114,7 @@ fn distances() {
 // ---- requirements
 
 #[test]
-fn a_number_that_is_no_requirement_is_found() {
+fn an_unknown_requirement_number_is_found() {
     let tree = SourceTree::of(&[
         ("docs/requirements.md", "S170 S171\n"),
         ("crates/engine/src/item.rs", "struct S999;\n#[test] fn s0_never() {}"),
@@ -136,7 +136,7 @@ fn a_number_that_is_no_requirement_is_found() {
 }
 
 #[test]
-fn a_named_test_that_is_gone_is_found() {
+fn a_named_test_that_does_not_exist_is_found() {
     let page = "S1 `engine::item::tests::s1_shapes` `engine::item::tests::s1_gone` `tests/interop/python/t.py::test_a` \
                 `tests/interop/python/t.py::test_b` `Kind::Moved`";
     let tree = SourceTree::of(&[
@@ -144,11 +144,11 @@ fn a_named_test_that_is_gone_is_found() {
         ("crates/engine/src/item/tests.rs", "#[tokio::test]\nasync fn s1_shapes() {}"),
         ("tests/interop/python/t.py", "def test_a(container): ..."),
     ]);
-    finds(requirements::check(&tree), &["no test is called s1_gone", "no test is called test_b"]);
+    finds(requirements::check(&tree), &["there is no test s1_gone", "there is no test test_b"]);
 }
 
 #[test]
-fn numbers_are_words() {
+fn requirement_numbers_are_whole_words() {
     assert_eq!(requirements::numbers("(S12) S3, AS4 S5x S_6 s7 \"S8: x\""), [12, 3, 8]);
     assert_eq!(requirements::numbers_in_name("    pub async fn s45_and_s46_split() {"), [45, 46]);
     assert_eq!(requirements::numbers_in_name("func TestS3S15AContainerStays(t *testing.T) {"), [3, 15]);
@@ -161,7 +161,7 @@ fn numbers_are_words() {
 // ---- settings
 
 #[test]
-fn settings_and_their_page_agree() {
+fn undocumented_and_unknown_settings_are_found() {
     let page = "| Setting | Default |\n|---|---|\n| `port` | 8081 |\n| `gone` | 1 |\n\n| `other` | table |\n`data-dir`. `ttl.sweep`.";
     let names = ["port", "data-dir", "ttl.sweep", "ttl", "data"].map(str::to_owned);
     let tree = SourceTree::of(&[("docs/configuration.md", page)]);
@@ -175,7 +175,7 @@ fn settings_and_their_page_agree() {
 // ---- golden
 
 #[test]
-fn pages_ask_and_are_run() {
+fn golden_pages_without_query_or_run_are_found() {
     let tree = SourceTree::of(&[
         ("tests/golden/README.md", ""),
         ("tests/golden/a", "query\nSELECT 1\n----\n1\n"),
@@ -183,14 +183,14 @@ fn pages_ask_and_are_run() {
         ("tests/golden/sql/c", "values\n1 + 1   2\n"),
     ]);
     finds(golden::check(&tree), &["tests/golden/sql/b has neither `----` nor `values`"]);
-    finds(golden::dead(&tree, "/repo/tests/golden/a\nsql/b\nsql/c\n"), &[]);
-    finds(golden::dead(&tree, "a\nsql/c\n"), &["tests/golden/sql/b was not run"]);
+    finds(golden::not_run(&tree, "/repo/tests/golden/a\nsql/b\nsql/c\n"), &[]);
+    finds(golden::not_run(&tree, "a\nsql/c\n"), &["tests/golden/sql/b was not run"]);
 }
 
 // ---- hosts
 
 #[test]
-fn registries_are_not_named() {
+fn registry_hosts_are_found() {
     let host = ["crates", "io"].join(".");
     let (bare, index) = (format!("see {host}, please"), format!("https://index.{host}/x"));
     let tree = SourceTree::of(&[
@@ -201,4 +201,82 @@ fn registries_are_not_named() {
         ("tests/interop/js/package-lock.json", "{\"resolved\":\"\"}"),
     ]);
     finds(hosts::check(&tree), &["README.md names", "deny.toml names", "package-lock.json has `resolved`"]);
+}
+
+// ---- rust
+
+#[test]
+fn comments_and_code_are_separated() {
+    let lexed = rust::lex(
+        "let url = \"http://a\"; // reads\nlet c = '\"'; /* two\nlines */ fn f<'a>() { r#\"// no \" \"#; }\n",
+    );
+    let comments: Vec<(usize, &str)> = lexed.comments.iter().map(|(line, text)| (*line, text.as_str())).collect();
+    assert_eq!(comments, [(1, "// reads"), (2, "/* two"), (3, "lines */")]);
+    assert_eq!(lexed.code, "let url = \"\"; \nlet c = \"\"; \n fn f<'a>() { \"\"; }\n");
+}
+
+// ---- language
+
+#[test]
+fn pronouns_in_comments_and_pages_are_found() {
+    let tree = SourceTree::of(&[
+        ("crates/a/src/lib.rs", "//! Whoever reads.\nlet x = \"who\"; // an item whose key is `who`\n"),
+        ("docs/a.md", "Text.\n```\nnobody\n```\nNobody waits.\n"),
+        ("tests/a.py", "# somebody\n"),
+    ]);
+    finds(language::check(&tree), &["crates/a/src/lib.rs:1: name the agent instead of `whoever`", "docs/a.md:5"]);
+}
+
+// ---- type names
+
+#[test]
+fn a_type_name_in_two_product_files_is_found() {
+    let tree = SourceTree::of(&[
+        ("crates/a/src/x.rs", "pub(crate) struct Step(u8);\nimpl T for Step {\n    type Item = u8;\n}\n"),
+        ("crates/b/src/y.rs", "enum Step {}\npub type Result<T> = T;\nimpl U for Step {\n    type Item = u8;\n}\n"),
+        ("crates/b/src/z.rs", "// struct Other;\npub struct Other;\npub type Result<T> = T;\n"),
+        ("crates/b/src/z/tests.rs", "struct Other;\n"),
+    ]);
+    finds(type_names::check(&tree), &["`Step` is defined in crates/a/src/x.rs, crates/b/src/y.rs"]);
+}
+
+// ---- cycles
+
+#[test]
+fn a_cycle_between_modules_is_found() {
+    let tree = SourceTree::of(&[
+        ("crates/a/src/lib.rs", "mod x;\npub mod y;\npub use y::Name;\n"),
+        ("crates/a/src/x.rs", "use crate::Name;\n"),
+        ("crates/a/src/y/inner.rs", "use super::super::x::f;\n"),
+    ]);
+    finds(cycles::check(&tree), &["`x` is in a cycle: y → x", "`y` is in a cycle: x → y"]);
+}
+
+#[test]
+fn a_module_that_is_declared_before_what_it_uses_is_found() {
+    let tree = SourceTree::of(&[
+        ("crates/a/src/lib.rs", "mod x;\nmod y;\nmod z;\n"),
+        ("crates/a/src/x.rs", "use crate::{z::{f, y}, std};\n"),
+        ("crates/a/src/y.rs", "use crate::x;\n#[cfg(test)]\nmod tests {\n    use crate::z;\n}\n"),
+        ("crates/a/src/y/tests.rs", "use crate::z;\n"),
+    ]);
+    finds(cycles::check(&tree), &["`x` uses `z` and is declared before it"]);
+}
+
+#[test]
+fn a_listed_module_that_left_its_cycle_is_found() {
+    let tree = SourceTree::of(&[("crates/script/src/lib.rs", "mod runtime;\nmod session;\n")]);
+    finds(cycles::check(&tree), &["`runtime` is in no cycle any more", "`session` is in no cycle any more"]);
+}
+
+// ---- commits
+
+#[test]
+fn commit_subjects_are_short_and_name_an_area() {
+    let line = |subject: &str| commits::of_commit(&format!("abc123 {subject}"));
+    assert_eq!(line("sql: reject NaN in LIMIT"), None);
+    assert_eq!(line("engine/query, sql: plan once"), None);
+    assert!(line("Reject NaN in LIMIT").is_some_and(|found| found.contains("names no area")));
+    assert!(line("Note: this").is_some());
+    assert!(line(&format!("sql: {}", "x".repeat(68))).is_some_and(|found| found.contains("73 characters")));
 }
