@@ -2,7 +2,8 @@
 //! `cargo xtask bench` and `cargo xtask compare` run it.
 //!
 //! Invariant: every figure is shown next to a ceiling or another system that was measured in the same run, on the same
-//! machine, in alternating rounds, so that a disturbance of the machine affects both. Read in this order.
+//! machine, in alternating rounds, so that a disturbance of the machine affects both. The modules are declared in
+//! reading order.
 
 mod item; // the items that loads write and read
 mod signed; // signed requests as bytes

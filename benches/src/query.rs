@@ -3,7 +3,8 @@
 //!
 //! Guarantees: all systems run the same queries over the same items, once to warm up and then in turns. All use one
 //! core, the same one, together with their client, and all have the same amount of memory for data; Pleiad also runs
-//! with all cores. Answers are compared: a fast answer that is wrong is shown as wrong. Read in this order.
+//! with all cores. Answers are compared: a fast answer that is wrong is shown as wrong. The modules are declared in
+//! reading order.
 
 mod data; // the items
 mod dataset_cache; // loaded data, cached for the next run
@@ -122,7 +123,7 @@ impl Systems {
         Ok(ResultRow { question, cells })
     }
 
-    /// Runs the query so often in a row; the answers are parsed after the last one has arrived.
+    /// Runs the query `times` times in a row; the answers are parsed after the last one has arrived.
     fn run_query(&mut self, system: BenchSystem, question: &BenchQuestion, times: usize) -> Result<Vec<TimedAnswer>> {
         match system {
             BenchSystem::PleiadOnOne => self.pleiad.run_on(Cores::One)?,

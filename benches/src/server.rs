@@ -1,7 +1,7 @@
 //! The server under test: a `pleiad` process, started for a measurement and filled with items.
 //!
-//! Guarantees: it runs in a fresh directory on a free port and acknowledges writes after they are on disk. Dropping it
-//! removes the process and its data.
+//! Guarantees: it runs in a fresh directory on a free port; in `ServerMode::Serve` it acknowledges writes after they
+//! are on disk. Dropping it removes the process and its data.
 
 use std::net::SocketAddr;
 use std::path::Path;

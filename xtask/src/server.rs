@@ -90,8 +90,8 @@ impl Drop for TestServer {
     }
 }
 
-/// The ready line, or None if the server ends or times out. A thread goes on reading, so that the server never blocks
-/// on a full pipe.
+/// The ready line, or None if the server ends or times out. A thread keeps reading, so that the server never blocks on
+/// a full pipe.
 fn wait_for_ready(stdout: ChildStdout) -> Option<String> {
     let (send, receive) = mpsc::channel();
     std::thread::spawn(move || {

@@ -4,7 +4,7 @@
 //! settings) to findings. A finding names the file and what is wrong with it. All checks run, all findings are shown.
 
 mod tree; // the files that git tracks, in memory
-mod rust; // code and comments of a Rust file, apart
+mod rust; // a lexer that separates code and comments
 
 mod arrows; // dependencies between crates
 mod commits; // subjects of commits

@@ -1,4 +1,4 @@
-//! `pleiad serve` on cached data, queried over HTTP like by any client.
+//! `pleiad serve` on cached data, queried over HTTP, as any client does.
 //!
 //! Guarantees: the items were created through the protocol, in a container with one partition, which may hold fifty
 //! times as much. A query is one signed POST per page on a keep-alive connection; its time runs from sending the first

@@ -6,9 +6,11 @@
 //! when the restore failed, the retired engine's own, unless that engine rejected the request.
 //!
 //! ```text
-//! snapshot's store opened ── old engine rejects writes ── high-water marks raised ── LIVE ── new engine ── old closed
-//!                            └─────────── writers wait, for milliseconds ───────────────┘
+//! snapshot's store opens ── old engine rejects writes ── marks raised ── new engine opens ── LIVE ── swap ─ old closes
+//!                           └───────────────────── writers wait, for milliseconds ──────────────────────┘
 //! ```
+//!
+//! "Marks" are the high-water marks. `LIVE` is the file that names the current store.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -150,7 +152,8 @@ impl AccountHost {
         }
     }
 
-    /// Its jobs end at their next step, its readers when they have finished; then its files are deleted.
+    /// The old engine's jobs end at their next step, and its readers when they have finished; then its files are
+    /// deleted.
     fn close_in_background(&self, old: Arc<Engine>) {
         let closing = self.closing.enter();
         tokio::spawn(async move {
@@ -174,7 +177,7 @@ impl AccountHost {
 }
 
 impl Engine {
-    /// Whether another engine serves the account from now on.
+    /// Whether this engine accepts no more writes, because another one serves the account or is about to.
     pub fn is_retired(&self) -> bool {
         self.retired.load(Ordering::Acquire)
     }

@@ -1,7 +1,7 @@
 //! Alerts: hot partitions and nearly full partition keys.
 //!
 //! Guarantees: an alert is raised once per cause (a partition and minute; a key that passes seven tenths of its
-//! limit), and never while a request is served. The program decides where alerts go besides the log.
+//! limit), and never on the path of a request. The program decides where alerts go besides the log.
 
 use std::collections::VecDeque;
 use std::fmt;

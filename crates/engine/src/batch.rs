@@ -1,8 +1,9 @@
 //! Transactional batch and bulk: many operations in one request, all or nothing, or each on its own.
 //!
 //! Guarantees: a batch is one transaction on one logical partition, in the order of its operations; when one fails,
-//! nothing is written, and the others report a failed dependency. In bulk every operation has its own outcome; those of
-//! one logical partition run in their order and become durable together.
+//! nothing is written, and the others report a failed dependency. In bulk every operation has its own outcome. Those of
+//! one logical partition run in their order and become durable together; different logical partitions run concurrently.
+//! A bulk request that stops at the first failure instead runs and commits its operations one by one.
 //!
 //! ```text
 //! batch   create a · replace b (404) · read c     424 · 404 · 424

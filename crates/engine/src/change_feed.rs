@@ -106,7 +106,7 @@ struct ChangeSlice<'a> {
 }
 
 impl ChangeSlice<'_> {
-    /// Whether the two are adjacent, have read equally far and belong to one partition.
+    /// Whether the two are adjacent, have been read up to the same LSN and belong to one partition.
     fn can_merge(&self, other: &ChangeSlice<'_>) -> bool {
         let (own, others) = (&self.cursor.keys, &other.cursor.keys);
         self.partition.range.id == other.partition.range.id
@@ -258,8 +258,9 @@ fn split_by_partition<'a>(at: &'a Admitted, cursors: &[ChangeCursor]) -> VecDequ
     pieces.collect()
 }
 
-/// Merges adjacent ranges of one partition that have read equally far. Each split or merge cuts at other keys, and a
-/// position that kept all cuts would outgrow its header. Two merged ranges take the later of their places in the queue.
+/// Merges adjacent ranges of one partition that have been read up to the same LSN. Each split or merge cuts at other
+/// keys, and a position that kept all cuts would outgrow its header. Two merged ranges take the later of their
+/// positions in the queue.
 fn merge_adjacent(slices: VecDeque<ChangeSlice<'_>>) -> Vec<ChangeCursor> {
     let mut out: Vec<ChangeSlice> = Vec::with_capacity(slices.len());
     for mut next in slices {

@@ -1,7 +1,7 @@
 //! Consistency check of the whole account: every partition of every container, and no orphan shards.
 //!
 //! Guarantees: reports what disagrees and changes nothing. `partition::check` decides what a shard must look like;
-//! this module adds what only the catalog knows, namely which shards there should be.
+//! this module adds which shards there should be, according to the catalog.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -69,8 +69,9 @@ impl Engine {
         Ok(report)
     }
 
-    /// Every shard with rows is in one partition map, is the target of a copy, or waits to be dropped. A container that
-    /// is created or dropped during the check may be reported as a problem; the next check has the current catalog.
+    /// Every shard with rows is in one partition map, belongs to a child of a split or merge in progress, or waits to
+    /// be dropped. A container that is created or dropped during the check may be reported as a problem, and so may the
+    /// shards of a database copy in progress; the next check has the current catalog.
     async fn check_shards(&self, tree: &CatalogTree, problems: &mut Problems) -> Result<()> {
         let (store, _) = self.catalog.store_and_committer();
         let mut known = BTreeSet::from([keyspace::CATALOG_SHARD]);

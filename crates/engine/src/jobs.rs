@@ -1,6 +1,6 @@
 //! Background work: durable jobs, and threads that maintain indexes and purge dead items.
 //!
-//! Invariant: a crash only delays it. Each task has a row in the catalog, or a scan finds its work again.
+//! Invariant: a crash only delays background work. Each task has a row in the catalog, or a scan finds its work again.
 
 use std::sync::Arc;
 

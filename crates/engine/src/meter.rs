@@ -1,8 +1,9 @@
 //! Request-unit admission: admits a request at each partition that it touches, and charges its work there.
 //!
-//! Guarantees: every read or write of a partition's items is admitted first, and charged there for the work it did,
-//! also if it failed after a lookup (404, 409, 412). A throttled request has done nothing. `throughput` decides how
-//! much a partition may provide; the governor does the arithmetic.
+//! Guarantees: a request is admitted at a partition before it reads or writes items there, and charged there for the
+//! work it did, also if it failed after a lookup (404, 409, 412). A throttled request has written nothing.
+//! Background jobs are neither admitted nor charged. `throughput` decides how much a partition may provide; the
+//! governor does the arithmetic.
 
 use std::ops::Deref;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Account metrics: throughput and storage by physical partition, and the busiest and largest keys.
 //!
 //! Guarantees: collecting metrics does not slow down requests. Usage figures are exact; the busiest keys are sampled,
-//! and the largest keys are as old as the last refresh of the key statistics (`alerts`). The protocols name the time
-//! series.
+//! and the largest keys are as old as the last refresh of the key statistics (`alerts`). The protocol layer names
+//! the time series.
 
 use pleiad_model::partition_key::PartitionKey;
 use pleiad_model::resource_id::ContainerRid;

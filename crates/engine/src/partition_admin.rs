@@ -60,8 +60,8 @@ impl Engine {
         Ok(container.partitions.iter().map(report).collect())
     }
 
-    /// Starts the split of a partition, the largest if none is named, at the key where its bytes halve if none is
-    /// given. Returns the job's id.
+    /// Starts the split of a partition; without `range`, of the largest one. Without `at`, the split point is the key
+    /// that halves its bytes. Returns the job's id.
     pub async fn split(
         &self,
         container: ContainerName<'_>,

@@ -1,11 +1,11 @@
 //! Item queries: plans, executes and pages a query over the items of a container.
 //!
-//! Invariant: a page depends only on the query and on the cursor where the previous page ended, so that any server can
-//! continue a query, after a restart or a change of the partitions. Every page returns what a scan of all items would
-//! return; an index only finds it sooner.
+//! Invariant: nothing is stored between pages. A page depends only on the items, the query and the cursor where the
+//! previous page ended, so that a query continues after a restart or a change of the partitions. Every page, except of
+//! an approximate vector search, returns what a scan of all items would return; an index only finds it sooner.
 //!
 //! ```text
-//! text → block        route: partitions → slices          planner   full scan, one key's items, index, ordered scan
+//! text → block        route: EPK ranges → slices          planner   full scan, one key's items, index, ordered scan
 //!                     merge: slices in sequence, or all   scan      items into a row pipeline
 //!                     of them merged into one page        page      rows and a cursor
 //! ```

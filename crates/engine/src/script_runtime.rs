@@ -1,8 +1,8 @@
 //! Script runtime: the interpreters of an account, and the errors that failing scripts turn into.
 //!
-//! Guarantees: user-defined functions run on the query's own thread, all other scripts on threads that can be
-//! abandoned; none of them run on the threads that serve requests. A script that fails, fails its request with an error
-//! that has the script's message.
+//! Guarantees: user-defined functions run on the blocking threads of their query, all other scripts on threads that can
+//! be abandoned; none of them runs on an async worker. If a script fails, its request fails with an error that has the
+//! script's message.
 
 use std::sync::Arc;
 

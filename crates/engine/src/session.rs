@@ -1,7 +1,8 @@
 //! Session tokens: the LSNs that a client has already seen, partition by partition.
 //!
-//! Guarantees: a read that carries a token is answered from a state at least as new, or fails.
-//! Ranges that the token does not name, and ranges that no longer exist, require nothing.
+//! Guarantees: a read that carries a token is answered from a state at least as new, or fails. A partition that the
+//! token does not name requires nothing; the LSNs of a range that was split or merged count at the partitions that
+//! replaced it.
 
 use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::Partition;

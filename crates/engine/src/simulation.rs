@@ -78,7 +78,7 @@ async fn simulate(seed: u64) -> String {
     paged_reads.finish(&world, &model).await;
     model.check(&world).await;
     world.check().await;
-    format!("{}; {} writes, {} walks", world.summary(), model.writes, paged_reads.ended)
+    format!("{}; {} writes, {} paged reads", world.summary(), model.writes, paged_reads.ended)
 }
 
 async fn step(rng: &SeededRng, world: &mut SimWorld, model: &mut Model, paged_reads: &mut PagedReads) {

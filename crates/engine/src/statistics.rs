@@ -15,7 +15,7 @@ pub enum KeyOrder {
     RequestUnits,
 }
 
-/// One logical partition.
+/// One logical partition. `items` and `bytes` are 0 for `KeyOrder::RequestUnits`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyReport {
     pub key: PartitionKey,

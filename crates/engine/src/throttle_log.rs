@@ -22,7 +22,7 @@ pub struct ThrottleEntry {
     pub database: String,
     pub container: String,
     pub rid: ContainerRid,
-    /// Of the first of these requests.
+    /// The details of the first of these requests.
     pub throttle: Throttle,
     pub over: ExceededLimit,
     pub throttled: u64,

@@ -22,9 +22,9 @@ pub struct Throttle {
     /// The partition key range.
     pub range: u32,
     pub share_ru: f64,
-    /// In the current second, including what earlier seconds overdrew.
+    /// Used in the current second, including the overdraft of earlier seconds.
     pub used_ru: f64,
-    /// The partition key that used most recently, as clients write it.
+    /// The partition key with the highest recent usage, as clients write it.
     pub busiest_key: Option<String>,
 }
 

@@ -1,8 +1,8 @@
 //! JSON parser and writer.
 //!
-//! Guarantees: `parse(write(v))` is `v` again, with numbers compared as doubles. A duplicate name
-//! keeps its first position and its last value. Parsing takes time linear in the length of any
-//! text; nesting is bounded, so no text can exhaust the stack.
+//! Guarantees: if all numbers of `v` are finite, `parse(write(v))` is `v` again, with numbers compared
+//! as doubles. A duplicate name keeps its first position and its last value. Parsing takes time linear
+//! in the length of any text; nesting is bounded, so no text can exhaust the stack.
 //!
 //! Size limits and the contents of a document are checked in `item`.
 

@@ -1,4 +1,4 @@
-//! model: the data types that all other crates share. No I/O, no clock, no protocol numbers.
+//! model: the data types that all other crates share. No I/O, no protocol numbers; time and randomness only in `env`.
 //!
 //! Read in this order.
 

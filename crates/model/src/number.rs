@@ -1,8 +1,8 @@
 //! JSON numbers.
 //!
 //! Guarantees: integers of up to 64 bits are stored exactly; every other number is the nearest IEEE
-//! double. Numbers are compared, hashed and indexed as doubles, so `1`, `1.0` and `1e0` are one
-//! value.
+//! double. Queries, partition keys and indexes compare and hash numbers as doubles, so `1`, `1.0` and
+//! `1e0` are one value there; `==` on `Number` compares the representations.
 
 #[cfg(test)]
 mod tests;
@@ -12,7 +12,7 @@ pub enum Number {
     Int(i64),
     /// Only for values above `i64::MAX`.
     UInt(u64),
-    /// Finite: JSON has no other doubles.
+    /// Finite if it was parsed: JSON has no other doubles. In a query, constants and arithmetic may be infinite.
     Float(f64),
 }
 

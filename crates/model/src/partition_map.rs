@@ -108,9 +108,10 @@ impl PartitionMap {
         Ok(PartitionMap { former, ..next })
     }
 
-    /// This map after a restore of the account to an earlier state; until then the container had the map `now`. Clients
-    /// recognise a map by its epoch. If they may know another one, the ranges get unused ids and become children of all
-    /// ranges that were in their place, so that clients find them as they find the ranges of a split or merge.
+    /// This map after a restore of the account to an earlier state; `current` is the map before the restore.
+    /// Clients recognise a map by its epoch. If they may know another one, the ranges get unused ids and become
+    /// children of all current ranges that they overlap, so that clients find them as they find the ranges of a split
+    /// or merge.
     pub fn restored_over(&self, now: &PartitionMap) -> PartitionMap {
         if self.epoch == now.epoch {
             return self.clone();

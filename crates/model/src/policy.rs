@@ -1,8 +1,8 @@
 //! Container definition and policies.
 //!
-//! Invariant: every `ContainerDefinition` has passed all checks of this module, and
-//! `create(to_object())` returns an equal definition. JSON is parsed in `create` and `replace`;
-//! everything else uses types.
+//! Invariant: a `ContainerDefinition` from `create` or `replace` has passed all checks of this module, and
+//! `create(to_object())` returns an equal definition. `from_stored` skips the checks between parts: a
+//! stored definition stays valid. JSON is parsed in these three; everything else uses types.
 //!
 //! Not decided here: whether a container may have no partition key (it depends on its throughput,
 //! which the engine checks), which queries a computed property may have (`sql::computed`), and the

@@ -1,7 +1,7 @@
 //! Resource IDs (`_rid`): identifiers that the service assigns, in addition to the ids that users choose.
 //!
-//! Guarantees: clients can decode the text of a rid, and within one container the numbers sort by creation time. The
-//! catalog ensures that no number is assigned twice.
+//! Guarantees: clients can decode the text of a rid. Within one partition, the numbers of items sort by creation time.
+//! The catalog and the partitions ensure that no number is assigned twice.
 //!
 //! ```text
 //!   offer        3   number u24 LE

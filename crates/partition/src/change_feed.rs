@@ -64,8 +64,8 @@ pub struct ChangeRow {
 
 /// Feed rows per read; they are small.
 const ROWS_MAX: usize = 4_096;
-/// How much later the time of an earlier change can be: writers read the clock before they get their LSN, and a clock
-/// may be set back a little.
+/// By how much the time of a change may exceed that of a change with a larger LSN: writers read the clock before they
+/// get their LSN, and a clock may be set back a little.
 const CLOCK_SLACK_S: u32 = 60;
 
 impl Partition {
@@ -95,13 +95,13 @@ impl Partition {
                 _ => break,
             }
         }
-        // A position from before the store was restored to an earlier state may be after the last LSN: it stays.
+        // If the store was restored to an earlier state, the position may be after the last LSN: it is returned as is.
         Ok(LatestPage { records: builder.records, lsn: view.lsn().max(query.after) })
     }
 }
 
 impl PartitionSnapshot {
-    /// The largest LSN known to have no change at or before it that was written at this time or later. Binary search.
+    /// Binary search for the largest LSN up to which all changes are known to have been written before this time.
     async fn lsn_before(&self, ts_s: u32) -> Result<u64> {
         let merged = self.merged_lsn();
         let (mut below, mut end) = (merged, self.lsn());

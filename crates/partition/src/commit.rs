@@ -236,7 +236,7 @@ impl CommitterShared {
 /// Figures of the last commit, from which the commit delay is derived.
 #[derive(Default)]
 struct LastCommit {
-    /// Writers that it acknowledged, and those queued by then: so many can be back before the next commit.
+    /// Writers that it acknowledged, and those queued by then: that many may have a write queued for the next commit.
     writers: usize,
     took: Duration,
     ended: Option<Instant>,

@@ -2,7 +2,8 @@
 //!
 //! Guarantees: a request is admitted while the balance of the second is positive, and settles its real charge
 //! afterwards. Debt is carried into the next seconds. So over any W whole seconds at most `share · W` is admitted, plus
-//! the requests in flight at the end; and clients that stay below the share in every second are never throttled.
+//! burst credits and the requests in flight at the end; and clients that stay below the share in every second, and in
+//! no capped bucket, are never throttled.
 //!
 //! ```text
 //! share 10        second 0      1           2           3

@@ -92,7 +92,7 @@ impl Partition {
         Ok(self.key_statistics(0).await?.keys)
     }
 
-    /// Refreshes the largest of `keys` if something was written since the last scan.
+    /// Refreshes the cached largest keys if something was written since the last scan.
     pub async fn refresh_key_statistics(&self) -> Result<()> {
         let lsn = self.lsn();
         if self.keys.scanned_lsn.swap(lsn, Ordering::Relaxed) != lsn {

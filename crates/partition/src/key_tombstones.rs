@@ -5,7 +5,7 @@
 //! durable in its snapshot, a writer applies all. A purge removes the rows, then the tombstone.
 //!
 //! ```text
-//! erased   EPK  →  LSN u64          00…00 03 2c: up to 812
+//! key_tombstone   EPK  →  LSN u64          00…00 03 2c: up to 812
 //! ```
 
 use std::sync::Arc;

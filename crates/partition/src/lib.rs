@@ -1,5 +1,4 @@
-//! Physical partitions: each owns one contiguous range of the hash space and stores its items, from a request's key to
-//! durable bytes.
+//! Physical partitions: each owns one contiguous range of the hash space, and stores and indexes its items.
 //!
 //! The crate is independent of the query language and of every protocol.
 

@@ -41,7 +41,7 @@ const ADDED_BEFORE_RESCAN_MIN: u64 = 1_000;
 /// Items per read while catching up.
 const CHECK_CHUNK: usize = 256;
 
-/// Whether an item has no value at the path; fails when the query's time is up.
+/// Whether an item has no value at the path; fails after the query's deadline.
 pub type IsMissing<'l> = &'l mut (dyn FnMut(RecordView<'_>) -> Result<bool> + Send);
 
 /// The cached candidates of a partition by path, the most recently used last.

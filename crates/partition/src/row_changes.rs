@@ -1,8 +1,8 @@
 //! Row changes: the rows that one item change puts and deletes, and those that later writers must see before the batch
 //! is durable.
 //!
-//! Invariant: `id`, `member`, `index`, `unique`, `feed` and `key` rows change in the same batch as the item they point
-//! at. `partition` decides which change to make.
+//! Invariant: `id`, `member`, `index`, `vector`, `unique`, `feed` and `key` rows change in the same batch as the item
+//! they point at. `partition` decides which change to make.
 
 use bytes::Bytes;
 use pleiad_model::Result;
@@ -41,7 +41,7 @@ impl Versions {
     }
 }
 
-/// The current version.
+/// The version that a change replaces or removes.
 pub struct OldVersion<'a> {
     pub key: &'a ItemKey,
     pub record: &'a Record,
@@ -49,7 +49,7 @@ pub struct OldVersion<'a> {
     pub claims: &'a [Claim],
 }
 
-/// The version that replaces it.
+/// The version that a change writes.
 pub struct NewVersion<'a> {
     pub key: &'a ItemKey,
     pub record: &'a Record,
@@ -188,7 +188,7 @@ impl RowChanges {
         }
     }
 
-    /// From the index rows that exist, or may exist, to exactly those of the new terms.
+    /// Replaces the index rows that exist, or may exist, by exactly those of the new terms.
     pub fn change_terms(&mut self, shard: u64, docnum: u64, old: &StoredTerms, new: &[IndexTerm]) -> TermCount {
         let (removed, added) = differing(old, new);
         removed.iter().for_each(|term| self.delete_term(shard, term, docnum));

@@ -1,10 +1,10 @@
 //! Shard state: the row with a shard's LSN, counters and watermarks.
 //!
 //! Invariant: the row is written in the same batch as the changes it counts, so that after a crash
-//! the LSN, the next docnum and the totals agree with the items.
+//! the LSN, the last docnum and the totals agree with the items.
 //!
 //! ```text
-//! state   version u8 │ lsn u64 │ next item u64 │ versions from u64 │ merged lsn u64 │ items u64 │ item bytes u64 │ later
+//! state   version u8 │ lsn u64 │ last item u64 │ versions from u64 │ merged lsn u64 │ items u64 │ item bytes u64 │ later
 //! ```
 //!
 //! `retention` documents the layout of `later`. Rows of version 3 do not have it; rows of versions 1 and 2 have neither
@@ -29,10 +29,11 @@ pub const DOCNUM_COUNTER_BITS: u32 = 40;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShardState {
     pub lsn: u64,
+    /// The counter of the last docnum that was assigned; the prefix is not included.
     pub next_item: u64,
     pub items: u64,
     pub item_bytes: u64,
-    /// All versions after this watermark are retained; `None` if no policy asked for versions.
+    /// All versions after this watermark are retained; `None` before the first write under a policy that retains them.
     pub versions_from: Option<RetentionWatermark>,
     /// Up to this LSN, changes come from several merged partitions: their times do not increase with their LSNs.
     pub merged_lsn: u64,

@@ -6,9 +6,9 @@
 //!
 //! | container | item without `ttl` | item with -1 | item with n |
 //! |---|---|---|---|
-//! | no default | stays | stays | stays |
-//! | -1 | stays | stays | n seconds |
-//! | N | N seconds | stays | n seconds |
+//! | no default | never expires | never expires | never expires |
+//! | -1 | never expires | never expires | after n seconds |
+//! | N | after N seconds | never expires | after n seconds |
 //!
 //! Seconds are counted from the last write, `_ts`. An item is live through the whole of its last second: it never
 //! expires early.
@@ -71,7 +71,7 @@ fn own_ttl(record: &RecordView<'_>) -> Option<i32> {
 pub struct Purge {
     /// All items up to this docnum have been scanned.
     pub after: u64,
-    /// When the first of the remaining items will expire.
+    /// The earliest last second of the scanned items that are not expired yet; `None` if none of them can expire.
     pub due_s: Option<u64>,
     /// How many items were removed.
     pub removed: u64,

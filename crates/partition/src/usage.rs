@@ -1,8 +1,8 @@
 //! Usage statistics of a partition: request units by second and minute, throttled requests, and the busiest keys.
 //!
 //! Invariant: memory is bounded whatever the load; a request updates a few atomic words. Seconds and minutes that have
-//! left the ring buffer read as idle. The busiest keys are found by sampling the request units, exactly enough to name
-//! a hot key.
+//! left the ring buffer read as idle. The busiest keys are found by sampling the request units, accurately enough to
+//! name a hot key.
 
 mod heavy_hitters;
 

@@ -1,7 +1,7 @@
 //! Version row: one change of one item with its before and after images, for the change feed of all versions.
 //!
-//! Invariant: while the container's change feed policy asks for versions, a row is written in the same batch as its
-//! change. It is retained for as long as the policy says. The latest version of an item is not read from here.
+//! Invariant: while the container's change feed policy retains all versions, a row is written in the same batch as its
+//! change, and retained for the policy's duration. The latest version of an item is not read from here.
 //!
 //! ```text
 //! version   epk len u8 │ epk │ kind u8 │ ts_s u32 │ previous len u32 │ previous record │ current record

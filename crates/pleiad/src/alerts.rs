@@ -1,5 +1,5 @@
-//! Alert delivery: polls the engine for alerts, which it also logs, and posts them to a webhook; starts the periodic
-//! scan of the partition keys.
+//! Alert delivery: polls the engine for alerts, which the engine also logs, and posts them to a webhook. The same loop
+//! starts the periodic scan of the partition keys.
 //!
 //! Guarantees: no request waits for this work. Alerts that cannot be delivered are logged and dropped.
 

@@ -1,8 +1,9 @@
 //! TLS certificates: the user's own, or one issued by a generated certificate authority.
 //!
 //! Guarantees: the certificate authority of an installation is generated once and stored, so that clients that trust it
-//! (`pleiad trust`) keep trusting the server. It re-issues the server's certificate when a name is missing or the
-//! expiry is near. With a configured certificate, nothing is generated. `trust` makes clients trust the authority.
+//! (`pleiad trust`) keep trusting the server; it is replaced only near its expiry, after ten years, or if its file is
+//! damaged. The server's certificate is re-issued when a name is missing or its expiry is near. With a configured
+//! certificate, nothing is generated. `trust` makes clients trust the authority.
 //!
 //! ```text
 //! certificates/

@@ -1,7 +1,7 @@
 //! `pleiad inspect`: lists the contents of a data directory and checks their consistency.
 //!
-//! Guarantees: items and their rows are not changed. Opening the store does what every start does: it replays the
-//! write-ahead log and continues to purge dropped containers. If the check finds a problem, the problem is printed and
+//! Guarantees: no item is changed, and no background work is started. Opening the store does what every start does: it
+//! replays the write-ahead log and upgrades an older format. If the check finds a problem, the problem is printed and
 //! the exit code is 1.
 //!
 //! ```text

@@ -6,7 +6,7 @@
 //!
 //! Guarantees: an error message says what to do next, and the exit code is 1.
 //!
-//! Read in this order.
+//! The modules are declared in reading order.
 
 mod command; // subcommands and their arguments
 mod client; // one signed request, over HTTP or HTTPS

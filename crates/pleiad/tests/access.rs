@@ -1,7 +1,7 @@
 //! Authorization: every credential on every route gets exactly the documented status.
 //!
-//! The table below is the complete list: a route that is missing in it is not tested. A wrong cell fails
-//! with its route.
+//! The table below is the complete list: a route that is missing in it is not tested. A wrong cell fails the test with
+//! the route in the message.
 //!
 //! ```text
 //! .  the same status as with the account's key     3  403

@@ -24,7 +24,7 @@ mod runner; // runs the steps of a page and saves answers for later steps
 #[path = "golden/query.rs"]
 mod query; // runs a query with several page sizes
 #[path = "golden/render.rs"]
-mod render; // renders an answer as a page states it
+mod render; // writes an answer in the notation of a page
 #[path = "golden/masks.rs"]
 mod masks; // replaces values that differ from run to run by stable names
 

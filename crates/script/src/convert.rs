@@ -76,7 +76,7 @@ fn float(n: f64) -> Value {
     }
 }
 
-/// A string with a lone surrogate is not valid UTF-8; it becomes the replacement character.
+/// A string with a lone surrogate is not valid UTF-8; the whole string becomes one replacement character.
 fn text_of(text: &rquickjs::String<'_>) -> Result<String> {
     match text.to_string() {
         Err(Error::Utf8(_)) => Ok(char::REPLACEMENT_CHARACTER.to_string()),

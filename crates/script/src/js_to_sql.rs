@@ -1,11 +1,12 @@
 //! JavaScript to SQL: compiles the functions of the JavaScript query API to SQL.
 //!
-//! Guarantees: the SQL is equivalent to the function. A function is parsed from its text; if it is one expression over
-//! its parameters, made of paths, literals, comparisons, logic and a few string functions, it is translated. Everything
-//! else (outer variables, control flow, other calls) is left to `query.js`, which runs it over the rows.
+//! Guarantees: the SQL is equivalent to the function, with two exceptions that follow SQL on purpose, as in the
+//! service: `<`, `<=`, `>` and `>=` compare only values of the same type, and a path through a missing property is
+//! undefined instead of an exception.
 //!
-//! Two semantics are SQL's on purpose, as in the service: `<`, `<=`, `>` and `>=` compare only values of the same type,
-//! and a path through a missing property is undefined instead of an exception.
+//! A function is parsed from its text; if it is one expression over its parameters, made of paths, literals,
+//! comparisons, logic and a few string functions, it is translated. Everything else (outer variables, control flow,
+//! other calls) is left to `query.js`, which runs it over the rows.
 //!
 //! ```text
 //! filter(d => d.age < 30)  sortBy(d => d.name)  pluck("name")

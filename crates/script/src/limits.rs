@@ -1,6 +1,7 @@
 //! Script limits: time, memory, stack, output and queues.
 //!
-//! Invariant: every limit of the sandbox is defined here and nowhere else.
+//! Invariant: every limit on what a script may consume is a field here. Fixed limits of the host (error texts, the size
+//! of translated queries, the pool's grace period) are constants in their modules.
 
 const MIB: usize = 1024 * 1024;
 

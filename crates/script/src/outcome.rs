@@ -1,4 +1,4 @@
-//! Script outcome: the result of a call: bodies, log, error and usage.
+//! Script outcome: the result of a call, with bodies, log, error and usage.
 
 use std::fmt;
 

@@ -1,8 +1,9 @@
 //! Realm (ECMA-262): a global object with the built-ins and the server-side API.
 //!
-//! Invariant: a shared realm is frozen before its first call and reset after every call; `reset` returns true if it is
-//! as clean as a new one. A program's own realm is neither frozen nor reset: it belongs to one call. The API itself is
-//! JavaScript (`api.js`, `query.js`), on top of the few native functions below.
+//! Invariant: a shared realm is frozen before its first call and reset after every call that may have changed its
+//! global object; `reset` returns true if the realm is as clean as a new one. A program's own realm is neither frozen
+//! nor reset: it belongs to one call. The API itself is JavaScript (`api.js`, `query.js`), on top of the few native
+//! functions below.
 
 use std::rc::Rc;
 
@@ -25,7 +26,7 @@ const FREEZE: &str = include_str!("realm/freeze.js");
 /// Internal files, whose frames are removed from the stack traces that authors see.
 pub const OWN_FILES: [&str; 4] = ["builtins.js", "api.js", "query.js", "freeze.js"];
 
-/// All intrinsics that need no clock, no module loader and no finalizer.
+/// No performance clock, no module loader and no finalizers; `builtins.js` replaces the clock of `Date`.
 type Intrinsics = (
     intrinsic::Eval,
     intrinsic::Date,

@@ -12,7 +12,7 @@
 //! ```text
 //! bytes of a cell       digit 10…1f, one per level │ end 00
 //!   the whole space                                  00
-//!   a quarter of a quarter        13 │ 1e          │ 00      column 3 row 0, in it column 2 row 3
+//!   a sixteenth of a sixteenth    13 │ 1e          │ 00      column 3 row 0, in it column 2 row 3
 //!   outside the bounding box      20               │ 00
 //!
 //! order    00 < 13 00 < 13 1e 00 < 13 1e 11 00 < 13 1f 00 < 14 00 < 20 00

@@ -1,7 +1,8 @@
 //! Figures: points, lines and polygons, generic over the surface they lie on.
 //!
-//! Invariant: neighbouring points of a chain are different, every ring is closed, and a polygon is the set of points
-//! to the left of all its rings: the outer ring runs counter-clockwise, holes run clockwise.
+//! Invariant: neighbouring points of a chain are different, every ring is closed, and a polygon is the set of points to
+//! the left of all its rings: the outer ring runs counter-clockwise, holes run clockwise. On the globe the outer ring
+//! is taken as written: if it runs clockwise, the polygon is the outside.
 //!
 //! ```text
 //!   ┌──────◄──────┐

@@ -1,8 +1,8 @@
 //! GeoJSON parser: from a JSON value to a figure, or the reason why it is invalid.
 //!
-//! Guarantees: a parsed figure has finite coordinates in range, closed rings of at least three different points and
-//! no more points than an item may have; no later code checks again. Altitudes and other members (`bbox`, `crs`) are
-//! ignored.
+//! Guarantees: a parsed figure has finite coordinates in range, closed rings of at least three different points, and
+//! polygons of at most `POLYGON_POINTS_MAX` points; no later code checks again. Altitudes and other members (`bbox`,
+//! `crs`) are ignored.
 
 use pleiad_model::Value;
 use pleiad_model::policy::SpatialType;

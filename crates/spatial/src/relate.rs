@@ -82,7 +82,7 @@ pub fn within<P: SurfacePoint, E>(
     Ok(a.polygons.is_empty() || all_witnesses(b, a, check_cancelled, |point| !encloses(point))?)
 }
 
-/// Whether `is_right` holds for all points that determine on which side of the boundaries of `b` the parts of `a`
+/// Whether `holds` is true for all points that determine on which side of the boundaries of `b` the parts of `a`
 /// are.
 fn all_witnesses<P: SurfacePoint, E>(
     a: &Figure<P>,

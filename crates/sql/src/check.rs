@@ -6,8 +6,8 @@
 //! name. `compile` and `run` check values.
 //!
 //! ```text
-//! SELECT name FROM c             SC2001  Identifier 'name' could not be resolved. Write c.name: …
-//! SELECT LEN(c.name) FROM c      SC2005  'LEN' is not a recognized built-in function name. Write LENGTH.
+//! SELECT name FROM c             SC2001  Identifier 'name' could not be resolved. Write c.name for …
+//! SELECT LEN(c.name) FROM c      SC2005  'LEN' is not a recognized built-in function name. Write LENGTH(text).
 //! SELECT c.a, COUNT(1) FROM c    SC2102  Property reference 'c.a' is invalid in the select list because …
 //! ```
 

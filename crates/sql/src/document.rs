@@ -106,7 +106,8 @@ impl<'a> SlotValue<'a> {
         matches!(self, SlotValue::Item(_) | SlotValue::Text(_))
     }
 
-    /// The JSON text at the end of a path; `None` for an empty path of an item.
+    /// The JSON text at the end of a path. `None` if nothing is there, for a value that is already parsed, and for an
+    /// empty path of an item.
     pub fn text(self, steps: &[PropertyName]) -> Option<Cow<'a, [u8]>> {
         match (self, steps) {
             (SlotValue::Item(item), [first]) => item.property(first),

@@ -274,7 +274,7 @@ impl KeyPruner<'_> {
     }
 }
 
-/// The key components of items with this value or an equal one.
+/// The key components of items with this value or an equal one; for 0 only its own, as in the service.
 fn components(value: &Value) -> Vec<KeyComponent> {
     match KeyComponent::of_property(Some(value)) {
         KeyComponent::Number(n) if n.is_nan() => Vec::new(),

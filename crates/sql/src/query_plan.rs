@@ -35,8 +35,8 @@ pub use shape::needs_merge;
 
 const VERSION: i64 = 2;
 
-/// The whole answer. `supported_features` is the client's list, separated by commas; a container without a partition
-/// key has no `definition`.
+/// The query plan in the JSON format that SDKs expect. `supported_features` is the client's list, separated by commas;
+/// a container without a partition key has no `definition`.
 pub fn query_plan(
     text: &str,
     bind: Bind<'_>,

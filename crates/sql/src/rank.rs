@@ -1,8 +1,8 @@
 //! `ORDER BY RANK`: its component scores, and reciprocal rank fusion (RRF) of several of them.
 //!
-//! Guarantees: a clause that parses here can be ranked: each component scores one property and has a weight.
-//! `query_plan::hybrid` writes the queries of the components; a client and the engine fuse their results in the same
-//! way.
+//! Guarantees: a clause that parses here has at least one component; each is a text score or a vector distance with a
+//! weight. `query_plan::hybrid` writes the queries of the components; a client and the engine fuse their results in the
+//! same way.
 //!
 //! ```text
 //! ORDER BY RANK RRF(FullTextScore(c.text, "swim"), VectorDistance(c.image, [1, 2]), [2, 1])

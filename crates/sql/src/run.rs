@@ -2,7 +2,7 @@
 //! needs.
 //!
 //! Invariant: the result does not depend on the access path. The caller of a `RowPipeline` may leave out items that the
-//! filters would drop, and no others.
+//! filters would drop and items that cannot change the page (`RowPipeline::admits`), and no others.
 //!
 //! ```text
 //! item ─ rows ─ filters ─┬─ stream    unordered (scan order)           resume after an item

@@ -17,7 +17,7 @@
 //! shard u64 │ 'l' │ LSN u64 │ seq u32 │ docnum u64         log           every change, for copies to catch up
 //! shard u64 │ 'm' │ EPK… │ docnum u64                      member        a key's items, in insertion order
 //! shard u64 │ 's' │                                        state         what the shard stores about itself
-//! shard u64 │ 't' │ time u32, seconds │ docnum u64         ttl           which item expires when
+//! shard u64 │ 't' │ time u32, seconds │ docnum u64         ttl           reserved: no version writes such rows
 //! shard u64 │ 'u' │ paths hash u64 │ EPK… │ values hash 16 unique        holder of a unique value
 //! shard u64 │ 'v' │ LSN u64 │ seq u32 │ docnum u64         version       changes with images; a policy retains them
 //! shard u64 │ 'x' │ path hash u64 │ value… │ docnum u64    index         every indexed path
@@ -47,7 +47,7 @@ pub use read::{
 
 /// PostgreSQL rejects an index row of 2,704 bytes.
 pub const KEY_BYTES_MAX: usize = 2_703;
-/// The bytes that are left for the value in an index key.
+/// The maximum length of the value in an index key.
 pub const INDEX_VALUE_BYTES_MAX: usize = KEY_BYTES_MAX - 9 - 8 - 8;
 /// The catalog is stored in a shard that no partition gets.
 pub const CATALOG_SHARD: u64 = 0;
@@ -173,8 +173,8 @@ pub fn ttl(shard: u64, time_s: u32, docnum: u64) -> Bytes {
 
 /// `shard │ 'f' │ LSN │ seq │ docnum`, `00…00 07 │ 66 │ 00…00 03 2c │ 00 00 00 01 │ 00…00 2a`
 ///
-/// Partitions count their LSNs independently. After a merge, two changes may both have LSN 812; the docnum tells them
-/// apart.
+/// Partitions count their LSNs independently. After a merge, two changes may both have LSN 812; the docnum
+/// distinguishes them.
 pub fn feed(shard: u64, lsn: u64, seq: u32, docnum: u64) -> Bytes {
     KeyBuilder::new(shard, Tag::Feed).u64(lsn).u32(seq).u64(docnum).finish()
 }
@@ -199,8 +199,8 @@ pub fn with_shard(key: &[u8], shard: u64) -> Vec<u8> {
     [&shard.to_be_bytes(), key.get(8..).unwrap_or_default()].concat()
 }
 
-/// `shard │ 'v' │ LSN │ seq │ docnum`. Deleted items have versions too, so the value begins with the effective key:
-/// it tells to which hash range the row belongs.
+/// `shard │ 'v' │ LSN │ seq │ docnum`. Deleted items have versions too, so the value begins with the effective key,
+/// which determines the hash range that the row belongs to.
 pub fn version(shard: u64, lsn: u64, seq: u32, docnum: u64) -> Bytes {
     KeyBuilder::new(shard, Tag::Version).u64(lsn).u32(seq).u64(docnum).finish()
 }
@@ -232,7 +232,7 @@ pub enum RowPlacement {
 }
 
 /// The keyspaces that a copy of a part of a shard includes, in the order of their tags. The log belongs to one copy
-/// only, the shard state is counted again, and a graph is rebuilt: half of a graph is useless.
+/// only, the counters of the shard state are computed again, and a graph is rebuilt: half of a graph is useless.
 pub const COPIED_TAGS: [Tag; 11] = [
     Tag::Doc,
     Tag::KeyTombstone,

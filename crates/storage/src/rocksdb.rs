@@ -236,8 +236,8 @@ impl OpenDb {
     /// extend beyond the range, and the range delete, being newer than all of them, covers them again. In the reverse
     /// order its own tombstone could be in one of the deleted files.
     ///
-    /// Files are deleted immediately, also in a store that syncs its log later: the record that allowed the drop must
-    /// be on the disk before.
+    /// Files are deleted immediately, even in a store that syncs its log later. So the log is synced first: the record
+    /// that allowed the drop must be on the disk before any file is deleted.
     fn drop_range(&self, from: &[u8], to: &[u8]) -> Result<()> {
         self.poison_on_error(self.db.flush_wal(true))?;
         let _guard = self.row_cache.invalidate_all();
@@ -275,7 +275,7 @@ impl OpenDb {
 
 /// From this many keys on, one multi-get is cheaper than single gets.
 const MULTI_GET_MIN: usize = 4;
-/// More lookups than these take longer than the switch to a blocking thread, even if all rows are in memory.
+/// More lookups than this take longer than the switch to a blocking thread, even if all rows are in memory.
 const INLINE_GETS_MAX: usize = 64;
 
 /// The rows of all keys without disk access, for a thread that must not block; `None` if some are not in memory. Uses

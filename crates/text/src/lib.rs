@@ -9,7 +9,7 @@
 //! ```text
 //! "The Runners were running!"
 //!    analyzer  text → words        the │ runners │ were │ running        UAX #29, lower case
-//!                                        runner 1          run 3         stop words keep their positions, stems
+//!                                        runner 1 │ were 2 │ run 3       stop words dropped, positions kept; stems
 //!    query     a keyword, a phrase or a fuzzy word; how often it occurs
 //!    bm25      the relevance of a text
 //! ```

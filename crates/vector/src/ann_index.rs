@@ -175,7 +175,7 @@ impl AnnIndex {
         }
     }
 
-    /// Computes the entries after the last `restore_neighbours`; searches may start.
+    /// Selects the entry points after the last `restore_neighbours`; searches may start.
     pub fn finish_restore(&mut self) {
         let last = u32::try_from(self.docnums.len()).unwrap_or(u32::MAX);
         for at in 0..last {

@@ -7,14 +7,15 @@
 //! is much nearer to it than the new node is. Each selected neighbour is linked back, with the same pruning.
 //!
 //! ```text
-//! greedy_search(L)  keeps the L nearest visited nodes, starting with all entries; expands the nearest unexpanded one;
-//!                   ends when all are expanded
+//! greedy_search(L)  keeps the L nearest visited nodes, starting with all entry points; expands the nearest unexpanded
+//!                   one; ends when all are expanded
 //! robust_prune      nearest first; drops b if a selected a has  ALPHA × distance(a, b) <= distance(node, b)
-//! cover             a node becomes an entry unless one of its nearest neighbours is an entry
+//! cover             a node becomes an entry point unless one of its nearest neighbours is one
 //! ```
 //!
 //! Vectors form clusters, and the neighbours of a node in a large cluster are all inside it: no edge leads in from
-//! outside. But every such cluster has an entry of its own, and comparing all entries is a small part of a search.
+//! outside. But every such cluster has an entry point of its own, as long as their number is below the limit, and
+//! comparing all of them is a small part of a search.
 
 use crate::quantize::{QuantizedVector, QuantizedVectors};
 
@@ -24,9 +25,9 @@ pub const DEGREE: usize = 32;
 const DEGREE_MAX: usize = 48;
 /// The pruning factor, in squared distances: how much nearer a detour must be for the direct edge to be dropped.
 const ALPHA: f32 = 1.44;
-/// A node is covered if it is an entry or one of its first so many neighbours is.
+/// A node is covered if it, or one of its first `COVERED_BY` neighbours, is an entry point.
 const COVERED_BY: usize = 32;
-/// The largest number of entries: every search compares all of them.
+/// The largest number of entry points: every search compares all of them.
 const ENTRIES_MAX: usize = 1 << 14;
 /// The largest number of candidates that pruning considers.
 const CANDIDATES_MAX: usize = 400;
@@ -74,7 +75,7 @@ impl Graph {
         }
     }
 
-    /// Ensures that an entry is near a node whose neighbours are set.
+    /// Makes a node whose neighbours are set an entry point, unless one is near.
     pub fn cover(&mut self, at: u32) {
         if self.is_covered(at) || self.entries.len() >= ENTRIES_MAX {
             return;

@@ -1,8 +1,8 @@
 //! Connection listener: accepts connections, TLS and plain text on one port, enforces limits, drains. Independent of
 //! any protocol above HTTP.
 //!
-//! Guarantees: a broken, slow or hostile client costs one connection and nothing else; an idle connection causes no
-//! wakeups before its timeout; a request that has begun before the drain begins is completed.
+//! Guarantees: a broken, slow or hostile client costs one connection and nothing else; an idle connection is woken at
+//! most twice until its timeout closes it; a request that has begun before the drain begins is completed.
 //!
 //! ```text
 //!            ┌ 16 ………………… TLS ─ ALPN ┬ h2 ────────┐

@@ -4,7 +4,7 @@
 //! Guarantees: a caller with a key of the account can see the contents, throughput and jobs of its partitions. With a
 //! read-write key it can also split, merge and scale them, with the same effect as through the protocol where the
 //! protocol offers the operation. A rejected request changes nothing, and its error message says what to do next. A
-//! production server rejects the controls that only tests need (`topology`, see `test_controls`).
+//! production server rejects the controls that only tests need (see `test_controls`).
 //!
 //! Requests are signed like all others, with `pleiad` as the resource type and the decoded path as the link; the query
 //! string is not signed. For `GET /_pleiad/v1/containers/My%20Db/c/partitions?…`, every line ending in a line feed:

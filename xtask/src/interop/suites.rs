@@ -16,7 +16,7 @@ pub struct Suite {
     pub name: &'static str,
     /// Programs without which the suite is skipped. Python and node are not here: `setup` installs them.
     pub toolchain: &'static [&'static str],
-    /// The suffix of file names with tests: most runners accept a suite without tests, xtask does not.
+    /// The suffix of file names with tests: most runners accept a suite without tests; xtask skips it.
     pub tests: &'static str,
     pub prepare: fn(&SuiteDirs) -> Result,
     pub test: fn(&SuiteDirs) -> Command,

@@ -1,8 +1,8 @@
 //! Allowed dependencies between crates. A crate may depend on those to its right and on no other crate of the
 //! workspace.
 //!
-//! Guarantees: a dependency that is not in this table fails the tests, both normal and dev-dependencies: a
-//! dev-dependency on the layer above is how layers begin to depend on each other.
+//! Guarantees: a dependency that is not in this table is a finding, normal or dev-dependency: a dev-dependency on
+//! the layer above is how layers begin to depend on each other.
 
 use super::tree::SourceTree;
 

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::rust;
 use super::tree::{SourceTree, is_test};
 
-/// Modules that are in a cycle today, by crate. Take names out; put none in.
+/// Modules that are in a cycle today, by crate. Remove names; do not add any.
 const CYCLES: [(&str, &[&str]); 6] = [
     ("engine", &["admit", "catalog", "feed", "jobs", "query", "throughput", "write_retry"]),
     (
@@ -99,7 +99,7 @@ impl ModuleGraph {
         ModuleGraph { modules, uses }
     }
 
-    /// A way from the module back to itself, by the fewest uses; empty if there is none.
+    /// A shortest cycle through the module, found by breadth-first search; empty if there is none.
     fn cycle(&self, module: &str) -> Vec<&str> {
         let mut paths: Vec<Vec<&str>> = self.used_by(module).map(|used| vec![used]).collect();
         let mut met: BTreeSet<&str> = self.used_by(module).collect();
@@ -133,7 +133,7 @@ impl ModuleGraph {
         met.contains(to)
     }
 
-    /// Pairs of a module and a later one that it uses, but for pairs inside one cycle.
+    /// Pairs of a module and a later one that it uses, except pairs inside one cycle.
     fn too_early(&self) -> Vec<(&str, &str)> {
         let place = |module: &str| self.modules.iter().position(|declared| declared == module);
         let pairs =
@@ -160,7 +160,7 @@ fn re_exports(code: &str, modules: &[String]) -> BTreeMap<String, String> {
     exports
 }
 
-/// What stands before `#[cfg(test)] mod tests {`.
+/// The code before `#[cfg(test)] mod tests {`.
 fn product_part(code: &str) -> &str {
     let tests = code.match_indices("#[cfg(test)]").find(|(at, _)| {
         let after = code[at + "#[cfg(test)]".len()..].trim_start();

@@ -1,7 +1,7 @@
-//! Every golden page contains a query and is run.
+//! Every golden page states at least one answer and is run.
 //!
-//! Guarantees: a page in tests/golden has at least one query with its answer. That it ran is known after the golden
-//! step, from the list that the runner writes.
+//! Guarantees: a page in tests/golden has at least one request with an expected answer, or a table of values. Whether
+//! it ran is known after the golden step, from the list that the runner writes.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::tree::SourceTree;
 
 const DIR: &str = "tests/golden/";
 
-/// The line between a query and its answer.
+/// The line between a request and its expected answer.
 const ANSWER: &str = "----";
 
 /// Starts a table of expressions and their values.

@@ -1,7 +1,7 @@
 //! The language rule: in comments and docs, the agent of a sentence is a noun.
 //!
-//! "Idle workers take the next morsel" names its agent; a pronoun leaves the reader to guess it. The words below nearly
-//! always stand where a writer, a reader, a client or a job should stand.
+//! "Idle workers take the next morsel" names its agent; with a pronoun the reader has to guess it. The words below
+//! nearly always replace a noun such as writer, reader, client or job.
 
 use super::rust;
 use super::tree::SourceTree;
@@ -34,7 +34,7 @@ fn found(text: &str) -> Option<String> {
     Some(format!("`{word}`"))
 }
 
-/// The lines of a page that are no code samples.
+/// The lines of a page outside code samples.
 fn outside_fences(text: &str) -> Vec<(usize, String)> {
     let mut fenced = false;
     let mut lines = Vec::new();

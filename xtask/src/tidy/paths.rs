@@ -1,6 +1,6 @@
 //! Names in the docs exist: paths in backticks or code blocks, and relative links.
 //!
-//! Guarantees: ARCHITECTURE.md, README.md, CONTRIBUTING.md, COMPATIBILITY.md and docs/ (but not docs/decisions, which
+//! Guarantees: the pages in the root directory (except CHANGELOG.md) and in docs/ (except docs/decisions, which
 //! describes the past) never refer to a file that does not exist.
 
 use super::tree::SourceTree;

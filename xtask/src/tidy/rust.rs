@@ -8,7 +8,7 @@
 //!                                                comments  ‥ // reads the page
 //! ```
 
-/// A source file, taken apart.
+/// A source file, split into code and comments.
 pub struct RustSource {
     /// The code without comments and without the contents of literals.
     pub code: String,
@@ -75,7 +75,7 @@ fn literal(rest: &str, before: Option<char>) -> Option<usize> {
     }
 }
 
-/// `"…"` from behind its first quote: a backslash escapes the next character.
+/// The end of `"…"`, scanned from after its opening quote: a backslash escapes the next character.
 fn quoted(rest: &str, start: usize) -> usize {
     let bytes = rest.as_bytes();
     let mut at = start;

@@ -1,6 +1,6 @@
 //! A type name means one thing in the workspace: no two product files define the same one.
 //!
-//! Tests may reuse names: `World` is the fixture of the module it stands in.
+//! Tests may reuse names: several test modules can each have a fixture called `World`.
 
 use std::collections::BTreeMap;
 

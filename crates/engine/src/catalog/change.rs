@@ -472,8 +472,8 @@ fn check_minimum(new: ProvisionedThroughput, minimum_ru: u32) -> Result<()> {
 
 const SCALING: &str = "The throughput of this resource is still being changed: its partitions are being split. Try again when that is done.";
 
-/// Checks throughput against what a container can have at all. More than its partitions provide splits them, except
-/// in a container without a partition key.
+/// Checks throughput against the limits of a container without a partition key and of a global secondary index. In
+/// other containers throughput beyond what the partitions provide is allowed: they are split.
 fn check_fixed(tree: &CatalogTree, owner: OfferOwner, throughput: ProvisionedThroughput) -> Result<()> {
     let OfferOwner::Container(rid) = owner else { return Ok(()) };
     let Some(container) = tree.container_by_rid(rid) else { return Err(owner_missing()) };

@@ -74,7 +74,8 @@ impl Catalog {
         if database.containers.values().any(|container| container.index_transformation.is_some()) {
             return Err(Error::new(Kind::Locked, "an index is on its way to another policy"));
         }
-        // The held lock keeps the catalog unchanged; after the commit, the snapshot has all writes it has accepted.
+        // The catalog lock is held, so the catalog does not change. The empty commit waits for all queued writes, so
+        // that the snapshot has them.
         self.committer.commit(Batch::default()).await?;
         let snapshot = self.store.snapshot().await?;
         let is_of = |offer: &&Arc<Offer>| match offer.owner {

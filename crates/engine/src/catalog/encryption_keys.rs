@@ -15,7 +15,7 @@ use super::precondition::ConditionalRid;
 use super::tree::{Database, EncryptionKey};
 use super::{Catalog, rows};
 
-/// Keys of one database.
+/// The most keys of one database.
 const ENCRYPTION_KEYS_MAX: usize = 20;
 
 impl Catalog {

@@ -1,7 +1,7 @@
 //! Global secondary indexes in the catalog: the references between an index and its source.
 //!
 //! Invariant: a source lists its indexes. As long as it has one, it retains versions of its changes and cannot be
-//! deleted. `jobs::global_index` fills and maintains the index.
+//! deleted, except together with its database. `jobs::global_index` fills and maintains the index.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::publish::CatalogChange;
 use super::tree::{Container, Database};
 use crate::throughput::ProvisionedThroughput;
 
-/// Indexes of one source.
+/// The most indexes of one source.
 const INDEXES_MAX: usize = 5;
 /// The default autoscale maximum of an index.
 const AUTOSCALE_RU: u32 = 1000;

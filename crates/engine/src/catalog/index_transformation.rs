@@ -11,7 +11,7 @@ use pleiad_partition::IndexingConfig;
 
 use crate::computed::ComputedProperties;
 
-/// Every write computes its rows under each former policy.
+/// The most former policies: every write computes its rows under each of them.
 const FORMER_MAX: usize = 8;
 
 #[derive(Debug, Default)]
@@ -47,7 +47,8 @@ impl IndexTransformation {
         differs.then(|| IndexTransformation { from: vec![from], ..IndexTransformation::default() })
     }
 
-    /// To `next`, for a container whose earlier transformation may be unfinished. `None` if nothing differs.
+    /// The transformation to `next`, for a container whose earlier transformation may be unfinished. `None` if nothing
+    /// differs.
     pub fn next(
         under_way: Option<&IndexTransformation>,
         old: IndexingConfig,

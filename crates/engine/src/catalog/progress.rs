@@ -4,7 +4,7 @@
 //! leave it valid.
 //!
 //! Invariant: the cursors are durable. The indexer never reads again up to a cursor's LSN, and the purge may remove
-//! versions up to it.
+//! versions up to it; during the initial build, up to the LSN at which the build ends.
 //!
 //! ```text
 //! [00 ──── 7F)  lsn 40, build until 812     initial build: latest versions, ordered by LSN

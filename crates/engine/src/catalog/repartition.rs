@@ -1,4 +1,4 @@
-//! Repartitioning in the catalog: a job begins, has copied, hands over, or is aborted.
+//! Repartitioning in the catalog: begins a split or merge, records its copy, hands over to the children, or aborts it.
 //!
 //! Invariant: a range is in one job at most; ids, prefixes and shards are assigned once. The new map, the children's
 //! states and the end of the job become durable in one batch, and the writers that wait at the fence continue with
@@ -115,7 +115,8 @@ impl Catalog {
             Ok(()) => self.publish(change).await,
             Err(error) => Err(error),
         };
-        // If the catalog lock is still held, the fence is lifted before it: the next change finds no fence.
+        // If the catalog lock is still held, the fence is lifted before the lock is released: the next change finds no
+        // fence.
         if result.is_err() {
             parents.iter().for_each(|parent| parent.lift_fence());
         }

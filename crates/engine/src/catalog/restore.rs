@@ -1,6 +1,6 @@
-//! Restore of an account snapshot: collects what clients may have seen of the account before.
+//! Restore of an account snapshot: collects the high-water marks, the numbers that clients may have seen before it.
 //!
-//! Guarantees: called after writes have stopped, it covers every LSN, docnum and range id that was assigned.
+//! Guarantees: called after writes have stopped, it covers every `_rid`, LSN, docnum and range id that was assigned.
 //! `rows::high_water_marks` raises the rows of the snapshot above them; `account_host` decides when.
 
 use std::sync::Arc;

@@ -199,7 +199,7 @@ impl CatalogChange {
     }
 }
 
-/// A permission for a container and one for a partition key in it are different resources.
+/// A container and one partition key in it are different resources.
 fn is_same_resource(one: &PermissionGrant, other: &PermissionGrant) -> bool {
     let plain = |grant: &PermissionGrant| grant.resource.trim_matches('/').to_owned();
     plain(one) == plain(other) && one.key == other.key

@@ -2,7 +2,8 @@
 //!
 //! Guarantees: the index is eventually consistent. Whatever happens in the source, and in whichever order partitions
 //! split, merge and restart, the index converges to exactly one item per item of the source: its projection, under
-//! the index's own partition key. Writers of the source do not wait for it, and its work is not charged.
+//! the index's own partition key. Left out, and logged, are items whose key in the index is too long or whose partition
+//! there is full. Writers of the source do not wait for the index, and its work is not charged.
 //!
 //! ```text
 //! build     latest versions, up to the LSN from which the source retains all versions for this index
@@ -210,8 +211,8 @@ impl SourceSlice {
     }
 }
 
-/// The cursors of a new index. Every write from now on records a version: the tree that shows the index has that
-/// setting in its source.
+/// The cursors of a new index. Every write from now on records a version: the tree that contains the index also has
+/// its source with that setting.
 fn initial_cursors(source: &Container) -> Vec<SourceCursor> {
     let cursor = |partition: &Arc<Partition>| {
         let (keys, build_until) = (partition.range.keys.clone(), Some(partition.lsn()));

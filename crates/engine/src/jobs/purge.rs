@@ -4,7 +4,8 @@
 //! Correctness does not depend on when it runs: reads skip dead items, and the next pass finds what this one has left.
 //!
 //! To find expired items it scans all items of a partition, a million in about a second. So it scans a partition
-//! again only after a write or when the earliest expiry it saw is due, and rests nine times as long as the scan took.
+//! again only after a write or when the earliest expiry it saw is due, and not before nine times the duration of the
+//! last scan has passed. A changed default TTL starts a scan at once.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -74,7 +75,7 @@ struct PurgeScan {
     ended_ms: Option<u64>,
 }
 
-/// The thread rests this many times as long as the scan took.
+/// A partition is not scanned again before this many times the duration of its last scan has passed.
 const REST_FACTOR: u64 = 9;
 
 impl PurgeScan {

@@ -1,4 +1,4 @@
-//! Splits and merges: runs a job from the copy of its first row to the drop of the old partitions.
+//! Splits and merges: runs a job from its preparation to the drop of the old partitions.
 //!
 //! Guarantees: no item is lost or duplicated, whenever the process ends; writers wait once, for milliseconds; a job
 //! that cannot be finished leaves the partitions as they were. `partition::copy` copies and catches up,
@@ -9,7 +9,7 @@
 //! prepare   waits for index transformations          a new indexing policy restarts the job here
 //! copy      rows of a snapshot, ingested             after a crash: the children are dropped and copied again
 //! catch-up  rounds, each shorter than the last       after a crash: repeated from the start of the change log
-//! fence     writers wait; the last round             after a crash: as before; on failure: the fence is lifted
+//! fence     writers wait; the last round             after a crash: as in catch-up; on failure: the fence is lifted
 //! publish   one batch: map, states, end of the job   from here on the children own the keys
 //! drop      waits for readers of the parents, then reclaims their space
 //! ```

@@ -1,7 +1,8 @@
 //! Triggers: a pre-trigger that may change what is written, and a post-trigger that sees the result.
 //!
 //! Guarantees: the write and everything its triggers do are one transaction. A trigger runs only when a request names
-//! it; one that does not exist, or is for another time or operation, fails the request before anything is done.
+//! it; one that does not exist, or is of another type or for another operation, fails the request before anything is
+//! done.
 
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@ use pleiad_sql::run::{self, ResumeKey};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryCursor {
-    /// Fingerprint of the text and its parameters: a cursor fits one query only.
+    /// Fingerprint of the query and its parameters: a cursor is valid for one query only.
     pub query: u64,
     /// Rows of `OFFSET` that are still to be skipped, and of `TOP` or `LIMIT` that are still to be returned.
     pub skip: u64,
@@ -24,7 +24,7 @@ pub enum CursorPosition {
     Ranges(Vec<RangeCursor>),
     /// Sorted rows: the next page continues after this key.
     Key(ResumeKey),
-    /// Rows without a key: their number.
+    /// Rows without a key: the position is after this many rows.
     Row(u64),
 }
 

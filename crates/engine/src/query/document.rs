@@ -83,7 +83,7 @@ fn link(rid: ItemRid) -> String {
     format!("dbs/{}/colls/{}/docs/{rid}/", rid.container.database, rid.container)
 }
 
-/// Appends an item: its stored text, opened at the end for the system properties.
+/// Appends an item: its stored text without the closing brace, then the system properties.
 pub fn write_item(container: ContainerRid, record: &RecordView<'_>, out: &mut Vec<u8>) {
     let body = record.body();
     let opened = body.strip_suffix(b"}").unwrap_or(body);

@@ -146,7 +146,7 @@ pub async fn check(
     }
     let failure = |what: &str| {
         let Question { asked, scope, size, cut, splits, .. } = question;
-        let how = [(*cut, ", behind cut keys"), (*splits, ", split behind the first page")];
+        let how = [(*cut, ", after truncated keys"), (*splits, ", split after the first page")];
         let how = how.into_iter().filter(|(is, _)| *is).map(|(_, how)| how).collect::<String>();
         format!("{what}\n{asked}\nin {scope:?} by {size:?}{how}")
     };

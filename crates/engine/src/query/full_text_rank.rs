@@ -28,7 +28,7 @@ use super::report::ScanStats;
 use super::route::PartitionSlice;
 
 impl<'p> PageExecutor<'p> {
-    /// Items that may have a score; `None` if no index can find them.
+    /// Items that may have a score above 0; `None` if the query has no such order, or if no index can find them.
     pub(super) fn hits(&self, slice: &PartitionSlice, planned: &PlannedSlice) -> Result<Option<DocnumList>> {
         let Some(order) = self.text_score.as_ref().filter(|_| !planned.reader.has_overlay()) else { return Ok(None) };
         let cx = self.task.context();

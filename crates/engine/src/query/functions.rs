@@ -16,12 +16,12 @@ use super::page::{PageDeadline, PageTask};
 use crate::script_runtime::script_error;
 
 pub struct UserDefined {
-    /// At most ten.
+    /// At most ten: a linear search is fast enough.
     found: Vec<(String, Udf)>,
     calls: AtomicU64,
     /// Time spent in calls, if timings were requested.
     took_ns: Option<AtomicU64>,
-    /// The page's: slow functions use up its time.
+    /// The deadline of the page: slow functions use up its time.
     budget: PageDeadline,
 }
 

@@ -1,7 +1,8 @@
 //! Index lookup: the posting list for an index predicate, by intersecting and uniting the lists of its parts.
 //!
-//! Invariant: no matching item is missing from a posting list; items that do not match may be in it. Costs are
-//! estimates in microseconds of one core; they decide the access path and never the result.
+//! Invariant: no matching item is missing from a posting list, except the items that their writers excluded from
+//! indexing, which callers add (`unindexed`); items that do not match may be in it. Costs are estimates in microseconds
+//! of one core; they decide the access path and never the result.
 
 use std::cell::RefCell;
 use std::ops::Bound;

@@ -52,7 +52,7 @@ impl<'p> PageExecutor<'p> {
         RowPipeline::new(self.block, self.task.context(), self.start.clone(), self.size)
     }
 
-    /// A page that resumes after a truncated key resumes after the whole key, if the item with that key is unchanged.
+    /// Restores a truncated resume key from the item that it names, if that item still exists and has the key.
     pub fn expand_resume_key(&mut self) -> Result<()> {
         let run::ResumePoint::Key(resume_key) = &self.start.at else { return Ok(()) };
         if resume_key.key().is_some() {
@@ -174,7 +174,7 @@ impl<'p> PageExecutor<'p> {
     }
 
     /// Merges all slices into one page. Short work runs here; the rest on as many threads as there are cores.
-    /// All slices or none: a page without the rows of one partition cannot be merged.
+    /// The request is admitted at all partitions or at none: a page without the rows of one partition would be wrong.
     pub fn run_merged(
         &self,
         slices: Vec<PartitionSlice>,
@@ -288,7 +288,8 @@ impl<'p> PageExecutor<'p> {
         Ok(())
     }
 
-    /// The LSN is taken before the partition is read, so that the session token never claims more than was read.
+    /// Checks the session and admits the request at the partition. The LSN is taken before the partition is read, so
+    /// that the session token never claims more than was read.
     fn enter(&self, slice: &PartitionSlice, cost: &mut PageCost) -> Result<PartitionLsn> {
         let lsn = partition_lsn(&slice.partition);
         if self.task.transaction.is_some() {
@@ -344,7 +345,7 @@ impl<'p> PageExecutor<'p> {
         Ok(PlannedSlice { choice, us, reader })
     }
 
-    /// Names of indexes are recorded on request only: they take a little time, which short queries do not have.
+    /// Names of indexes are recorded on request only: formatting them would slow down short queries.
     fn record_plan(&self, slice: &PartitionSlice, choice: &AccessPath, work: &mut ScanStats) {
         work.record_plan(choice);
         if self.task.query.report.indexes {
@@ -402,7 +403,7 @@ fn check_inline(us: f64) -> Result<()> {
     if us > INLINE_US_MAX { not_at_hand() } else { Ok(()) }
 }
 
-/// Determined once: the operating system reads it from files.
+/// Determined once: the standard library may read files for it.
 pub fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| std::thread::available_parallelism().map_or(2, usize::from))

@@ -168,7 +168,7 @@ impl Interrupt for PageDeadline {
 const TOO_LONG: &str = "The query ran for a minute without an end: it has to see all of its items before it has a row. Narrow its filter, \
     index what it filters and sorts by, or ask for one partition key.";
 
-/// Sets `abandoned` when the request is dropped before it is answered.
+/// Sets `abandoned` when it is dropped: when the page is finished or, before that, when the client disconnects.
 struct CancelOnDrop(Arc<CancelFlags>);
 
 impl Drop for CancelOnDrop {
@@ -178,7 +178,8 @@ impl Drop for CancelOnDrop {
 }
 
 impl Engine {
-    /// Plans a page again if its plan was made just before the indexing policy was replaced.
+    /// Executes one page. A page that fails with `Kind::Outdated`, because the indexing policy was replaced after it
+    /// was planned or because its snapshot is too old, is planned again with the current catalog.
     pub async fn query_items(
         &self,
         at: &Admitted,
@@ -227,7 +228,8 @@ impl Engine {
         {
             return answer;
         }
-        // The permit moves with the work, which may outlive the request of a client that disconnects. Never closed.
+        // The permit moves with the work, which may outlive the request of a client that disconnects. The semaphore is
+        // never closed.
         let permit = self.query_permits.clone().acquire_owned().await;
         let done = tokio::task::spawn_blocking(move || {
             let _permit = permit;
@@ -247,7 +249,7 @@ pub(super) struct PageTask {
     pub session: Option<SessionToken>,
     pub deadline: PageDeadline,
     pub scripts: Interpreters,
-    /// The functions that the text calls by `udf.`, looked up before the first row.
+    /// The user-defined functions that the text calls, looked up before the first row.
     pub functions: OnceLock<UserDefined>,
     pub started_ms: u64,
     pub handle: Handle,
@@ -344,7 +346,7 @@ impl PageTask {
         Ok(())
     }
 
-    /// The charge of its user-defined functions so far.
+    /// The charge for the page's calls of user-defined functions so far.
     fn functions_ru(&self) -> f64 {
         self.functions.get().map_or(0.0, |functions| price::function_calls(functions.calls()))
     }
@@ -462,7 +464,7 @@ impl PageTask {
     pub(super) fn fingerprint(&self, select: &Select) -> u64 {
         let mut hasher = Fingerprint(FNV_BASIS);
         match select.order_by {
-            // A client that resumes a sorted query narrows its filter. The cursor is a key and keeps its meaning.
+            // A client that resumes a sorted query may narrow its filter. The cursor is a sort key and stays valid.
             Some(_) => print(&Select { filter: None, ..select.clone() }).hash(&mut hasher),
             None => self.query.text.hash(&mut hasher),
         }

@@ -1,7 +1,8 @@
 //! Page cost: the request charge of one result page, split over the partitions that produced it.
 //!
-//! Invariant: the charges settled with the partitions add up to the charge reported to the client. Each partition is
-//! charged for what was read there; the charge for the returned rows is divided in proportion.
+//! Invariant: the charges settled with the partitions add up to the charge reported to the client, up to rounding. Each
+//! partition is charged for what was read there; the charge for the returned rows is divided in proportion. Nothing is
+//! settled for a page that reads no partition, or inside a transaction, which is charged as a whole.
 
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ pub struct PageCost {
 }
 
 struct PartitionCost {
-    /// `None` inside a transaction: the request is charged to it as a whole.
+    /// `None` inside a transaction, which is charged as a whole.
     visit: Option<Visit<Arc<Partition>>>,
     /// The charge at one replica.
     charge_ru: f64,

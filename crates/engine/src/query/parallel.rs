@@ -1,8 +1,8 @@
 //! Morsel-driven parallelism: the slices of a page, on all cores.
 //!
-//! Invariant: the result is what one thread would compute from the slices, one after the other. The items of a long
-//! slice determine its morsels, never the number or the speed of threads, so that sums of fractions are the same on
-//! every machine.
+//! Invariant: the result is what one thread would compute from the same morsels, one after the other. The items of a
+//! long slice determine its morsels, never the number or the speed of threads, so that sums of fractions are the same
+//! on every machine.
 //!
 //! ```text
 //! slices    0                1      2

@@ -1,7 +1,8 @@
 //! Query planner: the cheapest access path for one slice.
 //!
-//! Invariant: every access path gives the same rows. An `ORDER BY` without an index that has its order is rejected
-//! here, as the service rejects it.
+//! Invariant: every access path gives the same rows, except an approximate vector search, which may miss a few. An
+//! `ORDER BY` on paths is rejected here if no index has its order, as the service rejects it, unless the client allows
+//! a sort.
 
 use std::borrow::Cow;
 
@@ -153,7 +154,8 @@ fn no_composite(paths: &[OrderPath], index: UsableIndex<'_>) -> Error {
     Error::invalid(format!("{what} {remedy}"))
 }
 
-/// The same paths, with all directions equal or all reversed; and whether to scan backward.
+/// The composite index and whether to scan it backward, if it has the paths of `ORDER BY` with all directions equal or
+/// all reversed.
 fn matching(composite: &CompositeIndex, order: &[OrderPath]) -> Option<(CompositeIndex, bool)> {
     if composite.paths.len() != order.len() {
         return None;
@@ -198,7 +200,8 @@ pub fn plan_slice(searcher: &IndexSearcher<'_>, request: &PlanRequest<'_>) -> Re
         return vector_scan(searcher, request, rule, base);
     }
     let scan = ordered_scan(request).filter(|_| request.may_scan_in_order && !has_unindexed);
-    // A filter on the sort key alone: every item of the ordered scan matches, so the scan is as short as the page.
+    // The index predicate is on the sort key alone: every item of the ordered scan satisfies it, so the scan is about
+    // as short as the page.
     let bound = match (&scan, request.condition) {
         (Some(scan), Some(IndexPredicate::Path(lookup))) => {
             is_bound_by(scan, lookup) && searcher.reader().is_within(&request.slice.keys)
@@ -380,8 +383,8 @@ fn narrowed(condition: Option<&IndexPredicate<'_>>, order: &OrderPath) -> Option
     }
 }
 
-/// Continues where the last page ended. The last item is read again: it may have further rows. `None` if the index does
-/// not store the last key at its sort position.
+/// Continues where the last page ended. The last item is read again: it may have further rows. `None` if the resume key
+/// is truncated, or if the index does not store it at its sort position.
 fn resumed(mut scan: OrderedScan, start: &PageStart, has_exact_key: impl Fn(&[u8]) -> bool) -> Option<OrderedScan> {
     let ResumePoint::Key(resume_key) = &start.at else { return Some(scan) };
     let (value, docnum) = split_key(resume_key.key()?, scan.backward).filter(|(value, _)| has_exact_key(value))?;
@@ -396,9 +399,9 @@ fn resumed(mut scan: OrderedScan, start: &PageStart, has_exact_key: impl Fn(&[u8
     Some(scan)
 }
 
-/// The length in bytes of the first component, if the index encodes it as a sort does. It does not for long strings: it
-/// stores only their beginning, so that strings that share it may come before or after their sort position. Nor does it
-/// for arrays and objects: it stores nothing of their content.
+/// The length in bytes of the first component, if the index encodes it as a sort does; otherwise `None`. Of a long
+/// string the index stores only the beginning, so that strings that share it may come before or after their sort
+/// position. Of an array or object it stores no content.
 fn exact_component_len(key: &[u8], descending: bool, write: &mut dyn FnMut(&Value, bool) -> Vec<u8>) -> Option<usize> {
     let (decoded, used) = decode_component(key, descending)?;
     match &decoded {
@@ -441,7 +444,8 @@ fn wanted(request: &PlanRequest<'_>) -> f64 {
     request.start.skip as f64 + take.min(request.size.rows as f64 + 1.0)
 }
 
-/// An ordered scan reads `items / matching` items for each one that passes the filter.
+/// The estimated cost of an ordered scan, which reads `items / matching` items for each one that passes the filter. One
+/// logical partition is assumed to have 1 % of the items.
 fn ordered_scan_us(request: &PlanRequest<'_>, bound: bool, cost: Option<Cost>, items: f64) -> f64 {
     let share = match (cost, request.condition) {
         (_, None) => 1.0,

@@ -1,5 +1,6 @@
-//! Partition reader: reads one partition at one snapshot, on a blocking thread, or for work that is retried on a
-//! blocking thread if it would block.
+//! Partition reader: synchronous reads of one partition at one snapshot.
+//!
+//! It runs on a blocking thread, or in work that is retried on a blocking thread if it would block.
 //!
 //! Invariant: all reads through one reader see the same snapshot. Reads are in chunks, so that store calls are few and
 //! memory stays bounded.
@@ -54,7 +55,7 @@ pub enum Probe {
 }
 
 impl PartitionReader {
-    /// `Kind::Outdated` if the partition has a newer schema: its index rows may not be as `schema` says.
+    /// `Kind::Outdated` if the partition has a newer schema: its index rows may not match `schema`.
     pub fn open(
         slice: &PartitionSlice,
         schema: &Schema,
@@ -207,7 +208,8 @@ impl PartitionReader {
         self.block_on_store(self.view.visit_many(docnums, &mut |record| record.transpose().is_none_or(&mut *visit)))
     }
 
-    /// Candidates for items without a value at a path; `None` if they are unknown for this snapshot.
+    /// Candidates for items without a value at a path. If they are unknown for this snapshot: `Kind::Outdated`, so that
+    /// the page runs again at a newer one; or `None` for a transaction's snapshot.
     pub fn missing_values(
         &self,
         slice: &PartitionSlice,
@@ -280,7 +282,7 @@ impl PartitionReader {
     }
 }
 
-/// A local store completes at the first poll; only for other stores the thread blocks.
+/// The future of a local store is ready at the first poll; the thread blocks only for other stores.
 fn block_on_store<T>(handle: &Handle, work: impl Future<Output = Result<T>>) -> Result<T> {
     let mut work = pin!(work);
     match work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {

@@ -33,7 +33,7 @@ pub struct ScanStats {
     /// Loading items, and evaluating rows from them, if timings were requested; summed over all threads.
     pub loading: Duration,
     pub evaluating: Duration,
-    /// By partition, if index metrics were requested.
+    /// By the ID of the partition key range, if index metrics were requested.
     pub access_paths: BTreeMap<u32, ExecutedPath>,
 }
 
@@ -64,7 +64,8 @@ impl ScanStats {
         self.index_rows += rows_of(choice);
     }
 
-    /// Adds an access path that finds items; the first one still decides which of them match.
+    /// Adds a second access path of the same slice, such as the full-text lookup of a ranked query. The slice counts
+    /// once.
     pub fn add_plan(&mut self, choice: &AccessPath) {
         self.index_rows += rows_of(choice);
     }

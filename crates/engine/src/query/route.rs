@@ -19,7 +19,7 @@ use crate::{Admitted, Container};
 /// The EPK ranges that a query reads, in order.
 pub struct RoutedRanges {
     pub ranges: Vec<EpkRange>,
-    /// The ranges are one logical partition.
+    /// The ranges are one logical partition, or empty because no key can match.
     pub is_one_key: bool,
 }
 

@@ -18,7 +18,7 @@ pub struct Model {
     items: BTreeMap<String, Option<i64>>,
     /// How often each item was deleted: created again, it is another item.
     deletions: BTreeMap<String, u64>,
-    /// Writes that failed without telling whether they were done.
+    /// Writes that failed with an error that leaves open whether they were done.
     uncertain: BTreeMap<String, Option<i64>>,
     /// The items when the snapshot was taken.
     snapshot: Option<BTreeMap<String, Option<i64>>>,

@@ -19,7 +19,7 @@ pub const C: ContainerName<'static> = ContainerName::Named { database: "db", con
 const PARTITIONS_MAX: usize = 24;
 /// The name of the only snapshot.
 const SNAPSHOT: &str = "kept";
-/// In milliseconds: far longer than any job takes here.
+/// One poll per millisecond: far longer than any job takes here.
 const SETTLE_POLLS_MAX: usize = 60_000;
 
 pub struct SimWorld {
@@ -187,8 +187,8 @@ impl SimWorld {
         }
     }
 
-    /// S65 to S68: a partition provides its share in every second, what is left of the first one, and one request
-    /// beyond.
+    /// S65 to S68: a partition provides at most its share for the elapsed time and one second more, plus eight times
+    /// its largest request, because up to eight are in flight.
     pub fn check_charge<T>(&mut self, answer: &EngineResponse<T>) {
         let Some(served_by) = answer.served_by.filter(|_| self.limits.governance.enforced) else { return };
         let (at, tree) = (self.at(), self.engine.catalog.tree());

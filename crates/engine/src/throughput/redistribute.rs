@@ -1,7 +1,7 @@
 //! Throughput redistribution: an operator moves RU/s from other partitions to hot ones.
 //!
-//! Invariant: no partition gets more than it can provide, and the offer afterwards is the sum of the parts. When the
-//! offer changes later, the parts keep their proportion.
+//! Invariant: no partition gets more than it can provide, and the offer afterwards is the sum of the shares, rounded up
+//! to a valid step. When the offer changes later, the shares keep their proportions.
 
 use std::collections::BTreeMap;
 

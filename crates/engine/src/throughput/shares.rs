@@ -1,7 +1,8 @@
 //! Throughput shares: divides the provisioned throughput among physical partitions.
 //!
-//! Invariant: throughput is divided only here, whenever a tree is published. So a new partition map, a replaced offer
-//! or another container in a shared database takes effect with the tree that contains it.
+//! Invariant: throughput is divided only here, when the account is opened and whenever a tree is published. So a new
+//! partition map, a replaced offer or another container in a shared database takes effect with the tree that contains
+//! it.
 //!
 //! ```text
 //! dedicated    T over N partitions          T/N each, or as redistributed, never more than a partition can provide
@@ -21,7 +22,7 @@ use super::{MANUAL_RU_MIN, ProvisionedThroughput, Redistribution};
 use crate::PartitionLimits;
 use crate::catalog::{CatalogTree, Container, Database, Offer, OfferOwner};
 
-/// The throughput that the containers of a database share: one governor per slot. It is kept when the tree changes.
+/// The throughput that the containers of a database share: one governor per slot. Successive trees share it.
 #[derive(Debug, Default)]
 pub struct SharedThroughput(Mutex<Vec<Arc<Governor>>>);
 
@@ -82,7 +83,7 @@ fn dedicate(container: &Container, offer: &Offer, limits: &PartitionLimits) {
     }
 }
 
-/// A range's fraction of the offer. The children of a split divide their parent's part among them.
+/// A range's fraction of the offer. The children of a split divide their parent's share among them.
 pub(crate) fn fraction(
     redistribution: &Redistribution,
     ranges: &[PartitionKeyRange],

@@ -1,7 +1,8 @@
 //! Container definition: all policies of a container.
 //!
-//! Invariant: the parts agree with each other (vector and full-text indexes have their policy, time to
-//! live has an index, spatial indexes fit the geometry), and `replace` does not change immutable parts.
+//! Invariant: after `create` and `replace` the parts agree with each other (vector and full-text indexes
+//! have their policy, time to live has an index, spatial indexes fit the geometry), and `replace` does not
+//! change immutable parts.
 //!
 //! A replace carries the whole definition: an omitted part is reset, and omitting an immutable part is
 //! an attempt to change it. The one exception is the conflict resolution policy, which the service
@@ -78,7 +79,7 @@ impl ContainerDefinition {
         }
         let mut next = next.check()?;
         self.check_immutable(&next)?;
-        // The same properties, in the spelling of the creation.
+        // The keys and the index name the same properties as before: keep their spelling at creation.
         next.partition_key = self.partition_key.clone();
         next.unique_keys = self.unique_keys.clone();
         next.global_index = self.global_index.clone();

@@ -2,7 +2,8 @@
 //!
 //! Invariant: a policy is normalized as Cosmos would return it. An empty policy becomes the default;
 //! legacy `indexes` members are dropped; `_etag` is excluded unless a path names it; the root is in
-//! exactly one of the two lists, and no path is in both.
+//! exactly one of the two lists, and no path is in both. Only mode `none` without paths keeps both lists
+//! empty.
 //!
 //! `container` checks that vector and full-text indexes fit the container's other policies.
 

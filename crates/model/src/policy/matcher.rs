@@ -53,7 +53,7 @@ struct TrieNode {
 #[derive(Clone, Copy, Debug)]
 pub struct PolicyNode<'a> {
     matcher: &'a IndexMatcher,
-    /// None where no path of the policy goes.
+    /// None if no path of the policy leads to this position.
     node: Option<&'a TrieNode>,
     /// The decision of the nearest `/*` at or above this position.
     inherited: bool,

@@ -1,4 +1,4 @@
-//! `uniqueKeyPolicy`: unique constraints, for values that one item per logical partition may have.
+//! `uniqueKeyPolicy`: unique constraints, on values that at most one item per logical partition may have.
 //!
 //! Invariant: at most ten constraints with sixteen paths in all; no constraint occurs twice, and none is on a system
 //! property.

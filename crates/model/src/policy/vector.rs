@@ -10,7 +10,7 @@ use crate::{Error, Object, Result, Value};
 
 pub const DIMENSIONS_DEFAULT: u32 = 1_536;
 pub const DIMENSIONS_MAX: u32 = 4_096;
-/// A flat index stores whole vectors beside the range index.
+/// A flat index stores whole vectors in addition to the range index.
 pub const FLAT_DIMENSIONS_MAX: u32 = 505;
 /// Also at most the number of the vector's dimensions.
 pub const QUANTIZATION_BYTES_MAX: u32 = 512;
@@ -32,7 +32,7 @@ named! {
         Flat = "flat",
         /// Compares every quantized vector.
         QuantizedFlat = "quantizedFlat",
-        /// An approximate graph.
+        /// Approximate: a graph.
         DiskAnn = "diskANN",
     }
 }
@@ -257,7 +257,7 @@ fn check_index(index: &VectorIndex, embedding: &VectorEmbedding) -> Result<()> {
     Ok(())
 }
 
-/// On replace an entry is unchanged or removed.
+/// A replace may add and remove entries, but not modify one.
 pub(super) fn check_embeddings_unmodified(old: &[VectorEmbedding], new: &[VectorEmbedding]) -> Result<()> {
     if any_modified(old, new, |entry| &entry.path) { Err(not_modifiable("embedding")) } else { Ok(()) }
 }

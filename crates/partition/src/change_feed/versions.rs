@@ -97,8 +97,8 @@ impl Partition {
     }
 }
 
-/// The last LSN all of whose versions are among the first `old`. A transaction that fills a whole chunk is removed
-/// whole.
+/// The last LSN all of whose versions are among the first `old` rows. A transaction with more versions than a chunk is
+/// the exception: all of its versions are removed together.
 fn trim_end(rows: &[(Bytes, Bytes)], old: usize, more: bool) -> Result<Option<u64>> {
     let lsn_at =
         |at: usize| rows.get(at).map(|(row, _)| keyspace::decode_version(row).map(|(lsn, ..)| lsn)).transpose();

@@ -150,9 +150,9 @@ impl Copy {
         }
     }
 
-    /// Items whose row in the child differs from the parent's. A new version that is only in the batch so far is found
-    /// to differ again and put again in the other pass; no version is counted twice, because each pass handles one
-    /// side.
+    /// Items whose committed row in the child differs from the parent's. Changes that are only in the batch so far are
+    /// not seen, so an item can be found to differ in both passes; no version is counted twice, because each pass
+    /// handles one side.
     async fn differing(&self, snapshot: &AnySnapshot, touched: &Touched, docnums: &[u64]) -> Result<Vec<ItemDelta>> {
         let Some(child) = self.children.get(touched.child) else { return Ok(Vec::new()) };
         let rows = |shard| -> Vec<Bytes> { docnums.iter().map(|&docnum| keyspace::doc(shard, docnum)).collect() };

@@ -116,7 +116,7 @@ impl ComputedRules {
         self.listed.binary_search_by(|listed| listed.as_str().cmp(name)).is_ok()
     }
 
-    /// The part that decides which terms an item has: of unlisted properties only their names.
+    /// What decides which terms an item has: names and queries of listed properties, only the names of the others.
     fn equality_key(&self) -> Vec<(&str, Option<&str>)> {
         let definitions = self.computed.definitions.iter();
         let mut key: Vec<(&str, Option<&str>)> = definitions

@@ -1,7 +1,7 @@
 //! Usable index: the paths and indexes that a query can use during an index transformation.
 //!
-//! Invariant: whenever an item was written, it has every term that the current policy and all former ones produce, and
-//! no term that none of them produces. So a path or an index is usable if all policy versions have it.
+//! Invariant: whenever an item was written, it has every term that all policy versions (the current and the former
+//! ones) produce, and no term that none of them produces. So a path or an index is usable if all versions have it.
 //!
 //! ```text
 //! former   /a /b        item written before   a b        possible terms   a b c

@@ -78,7 +78,7 @@ impl Partition {
     }
 }
 
-/// Searches the boundary whose lower side is closest to half of the bytes.
+/// Search for the boundary whose lower side is closest to half of the bytes.
 struct SplitPoint {
     half: u64,
     /// Bytes of all keys added so far.

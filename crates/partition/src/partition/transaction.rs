@@ -58,7 +58,7 @@ pub struct Transaction<'a> {
     scope: ItemKey,
     ts_s: u32,
     base: BaseState<'a>,
-    /// What its etags are made of: its LSN is not known before the commit.
+    /// The LSN and number that its etags contain, because its own LSN is not known before the commit.
     tag: EtagSource,
     /// The docnum of each id that the transaction has touched; `None` if the id is free.
     ids: HashMap<[u8; 16], Option<u64>>,

@@ -4,7 +4,7 @@
 //! a hint: the name is compared in the text, so that names with equal hashes are distinguished.
 //!
 //! ```text
-//! count u16 │ (name hash u32 │ where the value begins in the body u32)*      top-level properties, in their order
+//! count u16 │ (name hash u32 │ offset of the value in the body u32)*         top-level properties, in their order
 //!   00 02   │ 37 38 6a e0    │ 00 00 00 06
 //!           │ eb 0c 34 31    │ 00 00 00 0f                                  {"id":"a1","n":5}
 //!   ff ff   │                                                              not listed: scan the text

@@ -1,8 +1,9 @@
 //! Retention watermark: the LSN after which a shard has all versions, per EPK range.
 //!
-//! Invariant: a reader of some keys needs a position after the watermark of these keys only. A merge joins histories
-//! with independent LSNs, so the versions that one parent has removed do not limit readers of the other parent's keys.
-//! Later trimming removes versions of all keys up to one LSN; then there is a single watermark again.
+//! Invariant: no version of a key after the key's watermark is missing, so a reader's position is compared only with
+//! the watermarks of the keys that it reads. A merge joins histories with independent LSNs: the versions that one parent
+//! has removed do not limit readers of the other parent's keys. Later trimming removes versions of all keys up to one
+//! LSN; then there is a single watermark again.
 //!
 //! ```text
 //! p1 [00 ── 80) from 22      p2 [80 ── FF) from 116

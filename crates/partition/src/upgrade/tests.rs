@@ -9,7 +9,7 @@ use crate::testing::{audit, draft, item, memory, open, range, rows, schema};
 
 const SHARD: u64 = 7;
 
-/// Downgrades all feed rows but the first `left`: as if an upgrade had been interrupted there.
+/// Downgrades all feed rows but the first `upgraded`, as if an upgrade had been interrupted there.
 async fn downgrade(store: &AnyStore, left: usize) {
     let mut batch = Batch::new();
     for row in rows(store, SHARD).await.keys().filter(|row| row[8] == Tag::Feed as u8).skip(left) {

@@ -1,7 +1,8 @@
 //! Heavy hitters: the space-saving sketch, which finds the heaviest of many keys in little memory.
 //!
 //! Invariant: a key with more than 1/`COUNTERS` of the total weight is in the sketch, and no weight is too low; a new
-//! key takes over the smallest counter with its weight, so a weight may be too high by that.
+//! key takes over the smallest counter with its weight, so a weight may be too high by that. A merged sketch is only an
+//! estimate: `merge` adds the guaranteed part of each weight.
 
 const COUNTERS: usize = 32;
 

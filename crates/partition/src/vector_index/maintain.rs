@@ -27,7 +27,7 @@ const BUILD_CHUNK: usize = 64;
 const SAVE_CHANGED_MIN: usize = 1_000;
 /// The feed rows of one transaction can be more than `FEED_CHUNK`.
 const TRANSACTION_ROWS_MAX: usize = 1 << 20;
-/// Memory per vector beside its quantized elements.
+/// Memory per vector in addition to its quantized elements.
 const VECTOR_OVERHEAD_BYTES: usize = 256;
 
 /// Cancellation check: returns false when the work should stop.

@@ -28,7 +28,7 @@ pub trait SettingValue: Sized {
     fn read(text: &str) -> Result<Self, String>;
 }
 
-/// The type of a setting: parsed from all strings that were given for it, none if it is not set.
+/// The type of a setting, parsed from all strings that were given for it; there are none if it is not set.
 pub trait Field: Sized {
     const ARITY: ValueArity;
     const CHOICES: &'static [&'static str];

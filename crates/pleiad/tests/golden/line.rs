@@ -1,8 +1,8 @@
-//! Splits one line of a page into words.
+//! Line lexer of golden pages: splits one line into words.
 //!
 //! ```text
 //! POST docs   key ["Sales"]   as first   +charge   {"id":"1","dept":"Sales"}
-//! └first      └ options ──────────────┘  └ asks    └ body: the JSON at the end
+//! └first      └ options ──────────────┘  └ flags   └ body: the JSON at the end
 //! ```
 //!
 //! Brackets and quotes extend a word up to where they close, so JSON and quoted names may contain spaces.

@@ -131,7 +131,7 @@ impl Step {
         Ok(Step { line, words, headers, body, answer })
     }
 
-    /// Each line is an expression and, once it is known, its value.
+    /// Each line is an expression and, unless the page is new, its expected value.
     fn of_values(line: usize, words: Words, table: Range<usize>, lines: &[String]) -> Step {
         let expression = |line: &String| line.split_once(ARROW).map_or(line.as_str(), |pair| pair.0).to_owned();
         let expressions: Vec<String> = lines[table.clone()].iter().map(expression).collect();

@@ -29,7 +29,7 @@ const PAGES_MAX: usize = 300;
 const FEATURES: &str = "NonValueAggregate,Aggregate,Distinct,MultipleOrderBy,OffsetAndLimit,OrderBy,Top,\
                         CompositeAggregate,GroupBy,MultipleAggregates,NonStreamingOrderBy,ListAndSetAggregate,CountIf,\
                         HybridSearch,WeightedRankFusion,HybridSearchSkipOrderByRewrite";
-/// Stands for a value that depends on the number of partitions, in worlds with another number than the page states.
+/// Replaces a value that depends on the number of partitions, in worlds whose number is not the one that pages assume.
 const OMITTED: &str = "…";
 
 type Headers = Vec<(String, String)>;

@@ -1,4 +1,4 @@
-//! Renders an answer as a page states it.
+//! Answer renderer: writes an answer in the notation of a golden page.
 //!
 //! ```text
 //! 400/1001                          status, and substatus when there is one

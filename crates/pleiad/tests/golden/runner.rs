@@ -54,7 +54,7 @@ pub struct Runner<'a> {
     pub masks: Masks,
 }
 
-/// The answers to the requests that state one, rendered as a page states them.
+/// Runs a page; returns the answers of the steps that state an expected one, rendered in the notation of a page.
 pub fn run(page: &Page, server: &mut Server) -> Result<Vec<Vec<String>>> {
     let database = server.next_database();
     let masks = Masks::new(&database, server.client.port);

@@ -1,8 +1,9 @@
 //! Lowering: from a JavaScript syntax tree to equivalent SQL, where possible.
 //!
-//! Guarantees: None in any case of doubt. SQL has three truth values where JavaScript has two: a comparison with a
-//! missing value is undefined. Under AND and OR that makes no difference, because undefined rejects a row as false
-//! does; where it would, below a NOT or in a projection, `Sql::OrFalse` makes it false.
+//! Guarantees: the result is None unless the SQL is known to be equivalent. SQL has three truth values where JavaScript
+//! has two: a comparison with a missing value is undefined. Under AND and OR that makes no difference, because
+//! undefined rejects a row as false does; where it would, below a NOT or in a projection, `Sql::OrFalse` makes it
+//! false.
 
 use pleiad_model::Value;
 

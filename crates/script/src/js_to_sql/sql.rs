@@ -1,4 +1,4 @@
-//! SQL tree and its text.
+//! SQL syntax tree of a translated function, and its text.
 //!
 //! Invariant: every operator is in parentheses and every name is quoted, so that the text is equivalent to the tree,
 //! whatever names a script uses.

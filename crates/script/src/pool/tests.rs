@@ -1,4 +1,4 @@
-//! Threads that return, and threads that do not.
+//! Threads that are reused, and stuck threads that are abandoned.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

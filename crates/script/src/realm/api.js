@@ -1,7 +1,7 @@
 // The server-side API: getContext(), its collection, request and response, `__`, console.log, ErrorCodes.
 //
-// Guarantees: every operation of a script reaches the host and gets an id, or throws. `host.ask` validates it; query.js
-// translates predicates.
+// Guarantees: every operation of a script is enqueued at the host under an id, or is not accepted (the function returns
+// false), or throws. `host.ask` validates it; query.js adds the JavaScript query API.
 //
 // `host` is native. The returned functions are the only entry points that the session calls.
 (function (host) {

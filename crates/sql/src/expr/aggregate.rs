@@ -1,8 +1,9 @@
 //! Aggregate functions: many values in, one out. Partial aggregates of partitions and pages can be merged.
 //!
 //! Invariant: the result depends only on the values, not on how they are distributed over partitions, except that sums
-//! of fractions round in the order of the rows. Undefined values are skipped. The sum or average of anything but
-//! numbers is undefined, and so is the minimum or maximum of values with an array or object among them.
+//! of fractions round, and `MAKELIST` lists its values, in the order of the rows. Undefined values are skipped. The sum
+//! or average of anything but numbers is undefined, and so is the minimum or maximum of values with an array or object
+//! among them.
 //!
 //! ```text
 //! partition 1   add add add ─┐
@@ -86,6 +87,7 @@ pub struct Aggregator {
     state: AggregateState,
 }
 
+/// `spoiled`: one of the values makes the result undefined.
 #[derive(Clone, Debug, PartialEq)]
 enum AggregateState {
     Count(u64),

@@ -1,8 +1,8 @@
 //! Evaluation context: clock and random numbers, memory budget, interrupt, user-defined functions.
 //!
-//! Invariant: everything here is fixed for one run of a query, so that all rows are evaluated alike; only `env`
-//! changes, for the functions that return the current time or a random number. The work for one item is bounded: the
-//! bytes in memory at the same time, the number of rows, and through `Interrupt` the time.
+//! Invariant: the inputs of an evaluation are fixed for one run of a query, so that all rows are evaluated alike; only
+//! `env` changes, for the functions that return the current time or a random number. The work for one item is bounded:
+//! the bytes in memory at the same time, the number of rows, and through `Interrupt` the time.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -103,7 +103,8 @@ const ROW_STEPS: usize = 64;
 /// The number of steps between two interrupt checks: a few milliseconds.
 const STEPS_BETWEEN_CHECKS: usize = 1 << 20;
 
-/// The memory budget of the current item. A short query can need much memory: `[@p, @p, @p, …]`.
+/// The memory budget of the current item. A short query can need much memory: `[@p, @p, @p, …]`. Also counts the rows
+/// of the item, and the steps until the next interrupt check.
 #[derive(Debug)]
 pub struct MemoryBudget {
     bytes: usize,

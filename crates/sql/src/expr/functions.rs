@@ -2,8 +2,9 @@
 //!
 //! Guarantees: a type mismatch is never an error. An argument of the wrong type makes the result undefined, and so does
 //! an undefined argument, unless the function tests for undefined. A function charges the memory of its result to the
-//! context's budget, beforehand if the size can be known. No function takes more than `n log n` steps for arguments of
-//! size n, except those with a limit of their own (`regex`, `search`).
+//! context's budget, beforehand if it can be much larger than the arguments. No function takes more than `n log n`
+//! steps for arguments of size n, except those with a limit of their own (`regex`, `search`) and the spatial relations,
+//! which check the interrupt as they proceed.
 //!
 //! Aggregate functions are in `aggregate`. `check` validates function names and the number of arguments.
 

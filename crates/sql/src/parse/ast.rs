@@ -47,7 +47,7 @@ pub struct SelectItem {
     pub alias: Option<Name>,
 }
 
-/// A source of rows. `each` distinguishes `x IN c.items` (one row per element) from `c.items x` (one row).
+/// A source of rows. `unnest` distinguishes `x IN c.items` (one row per element) from `c.items x` (one row).
 #[derive(Clone, Debug, PartialEq)]
 pub struct FromItem {
     pub each: bool,

@@ -1,6 +1,6 @@
 //! The lexer: text to tokens.
 //!
-//! Guarantees: it never fails and always ends. Text that is not a token becomes `Broken`, which no rule of the grammar
+//! Guarantees: it never fails and always ends. Text that is not a token becomes `Invalid`, which no rule of the grammar
 //! accepts, so the parser reports the leftmost error, lexical or syntactic.
 
 use pleiad_model::Number;

@@ -66,7 +66,8 @@ fn rows(plan: &SdkPlan<'_>) -> String {
     print(&Select { top: None, offset_limit, ..select.clone() })
 }
 
-/// A single range may hold all rows that are skipped and returned.
+/// `OFFSET 0 LIMIT offset + limit` for each range, because a single range may hold all rows that are skipped and
+/// returned.
 fn window(plan: &SdkPlan<'_>) -> Option<(Expr, Expr)> {
     let (offset, limit) = plan.counts.offset_limit?;
     let number = |n: u64| Expr { kind: ExprKind::Constant(n.into()), span: Span::default() };

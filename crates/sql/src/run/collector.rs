@@ -1,7 +1,8 @@
-//! Collectors: what a page keeps of its rows. A stream, top-k, or distinct sorted rows.
+//! Collectors: gather the rows of a page, as a stream, top-k, or distinct sorted rows.
 //!
-//! Invariant: a collector holds no more rows than the page needs and no more bytes than the memory limit allows. The
-//! rows it drops sort after the rows it keeps, so the next page finds them by continuing after the last key.
+//! Invariant: the memory of a collector is bounded. A stream and top-k hold no more rows than the page needs; the rows
+//! that top-k drops sort after the rows it keeps, so the next page finds them by continuing after the last key.
+//! `DistinctSorted` holds every distinct row and fails if they exceed the memory limit.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -140,7 +141,7 @@ impl TopK {
         Ok(if self.ordered && beyond { Flow::Stop } else { Flow::Continue })
     }
 
-    /// Whether the following items are sorted by key.
+    /// Sets whether the following items are sorted by key.
     pub fn expect_order(&mut self, ordered: bool) {
         self.ordered = ordered;
     }

@@ -1,7 +1,7 @@
 //! Row pipeline: items in, a page out. Joins the sources, filters, projects and collects the rows of each item.
 //!
 //! Invariant: pipelines over disjoint items of one query, merged in the order of the items, produce the page that one
-//! pipeline over all the items would produce.
+//! pipeline over all the items would produce. Unordered rows (`Collector::Stream`) cannot be merged.
 
 use pleiad_model::{Error, Result, Value};
 
@@ -69,14 +69,14 @@ impl<'q> RowPipeline<'q> {
         matches!(&self.collector, Collector::TopK(_))
     }
 
-    /// Whether the following items are sorted as `ORDER BY` requires.
+    /// Sets whether the following items are sorted as `ORDER BY` requires.
     pub fn expect_order(&mut self, ordered: bool) {
         if let Collector::TopK(smallest) = &mut self.collector {
             smallest.expect_order(ordered);
         }
     }
 
-    /// Whether the following items can contain one of the terms that `ORDER BY` scores.
+    /// Sets whether the following items can contain one of the terms that `ORDER BY` scores.
     pub fn expect_hits(&mut self, hits: bool) {
         self.unscored = !hits;
     }
@@ -212,7 +212,7 @@ impl<'q> RowPipeline<'q> {
         }
     }
 
-    /// Adds the totals of items that need not be read (`index_predicate::text_aggregates`), one figure per aggregate.
+    /// Adds the totals of items that need not be read (`index_predicate::text_aggregates`), one total per aggregate.
     pub fn add_text_counts(&mut self, figures: &[u64]) {
         if let Collector::Groups(table) = &mut self.collector {
             table.add_text_counts(figures);

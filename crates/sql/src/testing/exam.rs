@@ -26,7 +26,8 @@ const FEATURES: &str = "Aggregate,NonValueAggregate,MultipleAggregates,CountIf,L
                         Distinct,OrderBy,MultipleOrderBy,NonStreamingOrderBy,HybridSearch,WeightedRankFusion,\
                         OffsetAndLimit,Top,CompositeAggregate";
 
-/// Any text is a query or an error, and so is its plan; a query runs in bounded time and memory.
+/// Any text is a query or an error; the queries of its plan, if it has one, parse; a query runs in bounded time
+/// and memory, without an internal error.
 pub fn any_text_is_a_query_or_an_error(text: &str) {
     let parameters = Default::default();
     let env = ManualEnv::default();

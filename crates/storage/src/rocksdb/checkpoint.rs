@@ -1,7 +1,7 @@
 //! Checkpoints of the RocksDB store: hard links to its table files.
 //!
 //! RocksDB's table files never change once they are written, so taking or opening a checkpoint gives each of them
-//! another name; only the manifest is copied.
+//! another name; only the manifest and other small files are copied.
 //!
 //! Invariant: two stores of one data directory are never confused: each has a subdirectory of its own, and LIVE, which
 //! names the current one, is replaced atomically.

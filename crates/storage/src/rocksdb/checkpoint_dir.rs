@@ -106,7 +106,7 @@ impl CheckpointDir {
         let scan = self.scan()?;
         for name in entries(&self.dir)? {
             if !name.parse().is_ok_and(|number| scan.contains(number)) {
-                let _ = fs::remove_dir_all(self.dir.join(name)); // it may not exist
+                let _ = fs::remove_dir_all(self.dir.join(name)); // fails for a plain file, which stays
             }
         }
         Ok(())

@@ -42,7 +42,7 @@ impl StoreDir {
         self.dir.join(numbered("ingest", self.number))
     }
 
-    /// A location that no store has or had in this directory.
+    /// A location that is not in use: its number is larger than that of every store in the directory.
     pub fn next_unused(&self) -> Result<StoreDir> {
         let last_number = entries(&self.dir)?.iter().filter_map(|name| number_of(name)).max().unwrap_or(0);
         Ok(StoreDir { dir: self.dir.clone(), number: last_number.max(self.number) + 1 })

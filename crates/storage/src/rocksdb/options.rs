@@ -15,7 +15,7 @@ use crate::store::Durability;
 pub struct RocksOptions {
     /// Uncompressed blocks of files, including index and filter blocks. Filled on use.
     pub block_cache_bytes: usize,
-    /// Whole rows of items and ids that were read recently. Filled on use.
+    /// Rows of items, ids and shard states that were read recently. Filled on use.
     pub row_cache_bytes: usize,
     /// Size of one write buffer; there are up to three while flushing lags behind. Filled on use.
     pub write_buffer_bytes: usize,
@@ -84,7 +84,7 @@ fn levels(options: &mut Options, chosen: &RocksOptions) {
     options.set_compression_type(DBCompressionType::Lz4);
     options.set_bottommost_compression_type(DBCompressionType::Zstd);
     options.set_bytes_per_sync(1 << 20); // flushes reach the disk evenly and do not delay the log's syncs
-    // Feed and TTL rows are queues: written at one end, deleted at the other. Without this setting a reader at the
+    // Feed rows are a queue: written at one end, deleted at the other. Without this setting a reader at the
     // old end steps over every tombstone until a compaction happens to remove them.
     options.add_compact_on_deletion_collector_factory(4096, 1024, 0.5);
 }

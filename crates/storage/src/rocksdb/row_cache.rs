@@ -1,4 +1,4 @@
-//! Row cache: recently read rows, whole, in front of RocksDB.
+//! Row cache: recently read rows, kept in memory in front of RocksDB's own caches.
 //!
 //! A point read is two lookups, of an id and of an item, and a query begins by reading the shard state of its
 //! partitions; each lookup costs RocksDB a search of its write buffer and of a block. Here it costs a hash lookup.
@@ -84,7 +84,7 @@ impl RowCache {
         self.cache.get(key).map(|row| row.value)
     }
 
-    /// The row as in a snapshot that was taken after `seq`.
+    /// The row as in a snapshot that was taken after `seq` was read.
     pub fn get_at(&self, key: &[u8], seq: CommitSeq) -> Option<Bytes> {
         self.cache.get(key).filter(|row| row.since <= seq).map(|row| row.value)
     }
@@ -94,8 +94,8 @@ impl RowCache {
         CommitSeq(self.commits.load(Ordering::Acquire))
     }
 
-    /// Caches a row that was read after `seq`, from the store or a snapshot, unless a commit has changed its stripe
-    /// since.
+    /// Caches a row that was read from the store or a snapshot after `seq` was read, unless a commit has changed its
+    /// stripe since.
     pub fn insert(&self, key: &[u8], value: &Bytes, seq: CommitSeq) {
         if value.len() > VALUE_BYTES_MAX {
             return;

@@ -84,8 +84,8 @@ impl<'a> SnapshotRef<'a> {
 }
 
 impl SnapshotRef<'_> {
-    /// Calls `visit` for the rows of the keys, in order; returns false if it stopped. Rows that were not cached
-    /// become so.
+    /// Calls `visit` for the rows of the keys, in order; returns false if it stopped. Adds the rows that it reads from
+    /// RocksDB to the row cache.
     fn visit_rows(&self, engine: &OpenDb, keys: &[Bytes], visit: VisitValue<'_>) -> Result<bool> {
         if is_at_hand() {
             return self.visit_rows_cached(engine, keys, visit);
@@ -221,8 +221,8 @@ impl RocksScan {
         options
     }
 
-    /// Blocks that are read are cached: queries read them again. A limit in rows alone is for small rows, whose total
-    /// size is unknown, so that it sets no readahead.
+    /// Blocks that are read are cached: queries read them again. A limit without bytes is for small rows; their total
+    /// size is unknown, so no readahead is set.
     fn blocking_options(&self) -> ReadOptions {
         let mut options = ReadOptions::default();
         if self.limit.rows > INLINE_ROWS_MAX && (READAHEAD_FROM_BYTES..usize::MAX).contains(&self.limit.bytes) {
@@ -250,8 +250,8 @@ impl RocksScan {
                 Direction::Backward => rows.prev(),
             }
         }
-        // The iterator ended: the status tells whether by the end of the range, of the cached blocks, or by a read
-        // error.
+        // The iterator ended: at the end of the range, at a block that is not cached, or with a read error. The status
+        // distinguishes them.
         rows.status()?;
         Ok(read.finish(false))
     }

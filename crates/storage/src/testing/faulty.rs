@@ -15,7 +15,7 @@ use crate::store::{Batch, CheckpointInfo, Checkpoints, Chunk, Direction, Durabil
 /// The calls that can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultPoint {
-    /// `get`, `get_many` and `scan`, of store and snapshots.
+    /// `get`, `get_many` and `scan`, of store and snapshots, and `open_checkpoint`.
     Read,
     /// A commit that fails and is not applied.
     Commit,

@@ -162,7 +162,7 @@ fn every_node_is_near_an_entry_even_in_isolated_clusters() {
     }
     let slots = 0..u32::try_from(points.len()).unwrap();
     assert!(slots.clone().all(|at| restored.graph.is_covered(at)));
-    assert!(slots.filter(|at| restored.graph.is_entry(*at)).count() < points.len() / 8, "few nodes are entries");
+    assert!(slots.filter(|at| restored.graph.is_entry(*at)).count() < points.len() / 8, "few nodes are entry points");
 }
 
 #[test]

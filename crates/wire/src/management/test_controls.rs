@@ -1,6 +1,7 @@
 //! Test controls: pausing splits and merges at a step, injecting faults into partitions, advancing the clock.
 //!
-//! Invariant: a production server rejects all of these, so no request can make it behave incorrectly.
+//! Invariant: a production server rejects all of these, so no request can make it behave incorrectly. It answers only
+//! the read of `topology`, which changes nothing.
 
 use http::StatusCode;
 use pleiad_engine::{ContainerName, FaultAt, FaultKind, InjectedFault, JobStep};

@@ -1,9 +1,10 @@
 //! Authentication: determines the caller of a request from its credentials.
 //!
 //! Invariant: a `Caller` exists only for a request that was signed with one of the account's keys over its own verb,
-//! resource and date, not more than fifteen minutes ago; or that carries an unexpired token signed by this account or
-//! by the trusted issuer. Signatures are compared in constant time. Authorization beyond reading and writing, and the
-//! status codes of errors, are handled elsewhere.
+//! resource and date, which differs from the server's clock by at most fifteen minutes; or that carries an unexpired
+//! token, signed by this account or by the trusted issuer, or an emulator token with the text of the primary key.
+//! Signatures are compared in constant time. Authorization beyond reading and writing, and the status codes of errors,
+//! are handled elsewhere.
 //!
 //! The string to sign, for `POST /dbs/My%20Db/colls/c/docs`; every line ends in a line feed, the fifth is usually empty:
 //!

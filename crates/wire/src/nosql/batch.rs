@@ -2,7 +2,8 @@
 //! those.
 //!
 //! Guarantees: a response has the format of its request and one result per operation, in the same order. A body that is
-//! not a batch is rejected as a whole; an invalid operation fails by itself. The engine executes the operations.
+//! not a batch, or has an unknown operation type, partition key or indexing directive, is rejected as a whole; an
+//! operation with a missing or invalid `resourceBody` fails by itself. The engine executes the operations.
 //!
 //! ```text
 //! [{"operationType": "Create", "resourceBody": {"id": "a", "pk": "p"}}, {"operationType": "Read", "id": "b"}]

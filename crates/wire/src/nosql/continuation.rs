@@ -7,7 +7,8 @@
 //!
 //! The tag is an HMAC-SHA256 with the account's secret over the owner's `_rid` and these bytes: a token survives a
 //! restart, but not an edit or a change of container. Metadata feeds use the same form with one range, the full one.
-//! Version 1 had a single range and is no longer accepted; 2 and 3 are for queries and change feeds.
+//! Version 1 had a single range and is no longer accepted. The first byte distinguishes all tokens that this secret
+//! signs: 2 is for queries, 4 for feeds, 5 for resource tokens and 99 (`c`) for change feeds; 3 is not in use.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

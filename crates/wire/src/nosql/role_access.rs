@@ -25,8 +25,8 @@ const METADATA: u32 = 5301;
 const DATA: u32 = 5302;
 const LEARN_MORE: &str = "Learn more: https://aka.ms/cosmos-native-rbac.";
 
-/// The accepted issuer and the roles of its principals. Without an issuer no bearer token is accepted; without roles
-/// nothing is allowed.
+/// The accepted issuer and the roles of its principals. Without an issuer only emulator tokens are accepted; without
+/// roles the issuer's principals may do nothing.
 #[derive(Default)]
 pub struct BearerAccess {
     pub(super) jwks_cache: Option<JwksCache>,

@@ -90,7 +90,7 @@ impl RequestContext<'_> {
     }
 }
 
-/// A POST that is not a query, a plan or a batch: those may come with a read-only key.
+/// A POST that creates or upserts a resource. A query or a query plan must not: a read-only key may send those.
 fn creates(request: &Request<'_>) -> bool {
     matches!(request.post_kind(), PostKind::Create | PostKind::Upsert)
 }

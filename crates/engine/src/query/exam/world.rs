@@ -126,7 +126,7 @@ impl Case {
 
 impl Display for Case {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        writeln!(f, "partition key {:?}, {} partitions, {} ms a look", self.keys, self.partitions, self.step_ms)?;
+        writeln!(f, "partition key {:?}, {} partitions, {} ms per tick", self.keys, self.partitions, self.step_ms)?;
         writeln!(f, "indexing policy {}", json::to_string(&self.policy))?;
         writeln!(f, "computed properties {:?}, {:?}", self.computed, self.geospatial)?;
         for (item, indexed) in &self.items {

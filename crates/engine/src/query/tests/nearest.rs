@@ -1,5 +1,5 @@
 //! Vector search returns the items that a sort of all items would return, whatever vector index the policy has, and
-//! whatever changed before.
+//! whatever changed before. An ANN search, which larger partitions use, returns nearly all of them.
 //!
 //! ```text
 //! again: PLEIAD_NEAREST_SEED=17 cargo test --release -p pleiad-engine query::tests::nearest

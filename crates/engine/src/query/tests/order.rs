@@ -1,5 +1,5 @@
-//! Proves: items without the key of `ORDER BY` are returned in their position, whichever query finds them first, and
-//! while other items change.
+//! `ORDER BY` over items without a value at the key: they are returned in their position, whichever query is the first
+//! to scan for them, and while other items change.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,14 +15,15 @@ use crate::{FeedRange, Verb, WriteOptions};
 const STABLE: usize = 300;
 const CHANGING: usize = 100;
 
-/// Every second stable item has no `v`, and ten of them have a `w`; no changing item has one.
+/// An item with or without `v`; every second stable item has none. The first ten stable items have a `w`; changing
+/// items never do.
 fn item(n: usize, has_v: bool) -> Value {
     let item = Object::new().with("id", n.to_string()).with("pk", "one");
     let item = if has_v { item.with("v", if n < STABLE { 1000 + n as i64 } else { n as i64 }) } else { item };
     Value::from(if n < 10 { item.with("w", n as i64) } else { item })
 }
 
-/// The first rows, and whether they come from an ordered index scan.
+/// The ids of the rows, and whether they come from an ordered index scan.
 async fn ask(world: &QueryWorld, sql: &str) -> (Vec<usize>, bool) {
     let asked = TestQuery { text: sql.to_owned(), parameters: Vec::new() };
     let size = PageSize { rows: 1000, bytes: 1 << 20 };

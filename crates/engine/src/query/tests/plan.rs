@@ -123,7 +123,7 @@ async fn a_query_that_must_read_all_items_times_out_after_a_minute() {
     }
 }
 
-/// However few items are read: the time is spent on evaluating them.
+/// A page can end early after few items, if their evaluation takes up its time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn slow_items_end_a_page_early() {
     const ITEMS: i64 = 8;

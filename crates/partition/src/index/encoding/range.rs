@@ -224,7 +224,7 @@ fn type_of(bound: Bound<&Value>) -> Option<TermType> {
 
 /// The upper bound of everything that begins with `prefix`: its last byte below FF, incremented.
 fn prefix_end(prefix: &[u8]) -> Vec<u8> {
-    // No encoding has nine: after eight descending undefined components a docnum follows.
+    // No key has nine FF bytes: at most eight descending undefined components, FF each, and then a docnum.
     const AFTER_ALL: [u8; 9] = [0xFF; 9];
     let Some(last) = prefix.iter().rposition(|&byte| byte != 0xFF) else { return AFTER_ALL.to_vec() };
     let mut end = prefix[..=last].to_vec();

@@ -1,6 +1,6 @@
 //! Reads through a transaction: its snapshot and its own writes, for queries that run inside it.
 //!
-//! Guarantees: the own writes laid over the snapshot are exactly what the transaction itself sees.
+//! Guarantees: the snapshot with `own_writes` on top is exactly what the transaction itself sees.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -75,7 +75,7 @@ pub fn slice<'a>(text: Option<&str>, cx: &Context<'_>) -> Result<Datum<'a>> {
     Ok(Some(Cow::Owned(Value::from(text))))
 }
 
-/// A newly built string, no longer than the arguments; charged after it is built.
+/// A newly built string of bounded length; charged after it is built.
 pub fn text<'a>(text: Option<String>, cx: &Context<'_>) -> Result<Datum<'a>> {
     let Some(text) = text else { return Ok(None) };
     cx.memory.reserve(text.len())?;

@@ -1,8 +1,8 @@
 //! Case folding, ordinal and culture-independent.
 //!
-//! Invariant: every character maps to exactly one character, so lengths do not change. A character that would become
-//! several (`ß`) is unchanged, and a non-ASCII character never maps to an ASCII one (`ı` is not `I`, the Kelvin sign is
-//! not `K`), so that an ASCII needle can be searched for in the bytes of any text.
+//! Invariant: every character maps to exactly one character, so the number of characters does not change. A character
+//! that would become several (`ß`) is unchanged, and a non-ASCII character never maps to an ASCII one (`ı` is not `I`,
+//! the Kelvin sign is not `K`), so that an ASCII needle can be searched for in the bytes of any text.
 
 /// A needle up to this length is compared at every position; a longer one is searched for in folded copies.
 const NEEDLE_BYTES_IN_PLACE_MAX: usize = 32;

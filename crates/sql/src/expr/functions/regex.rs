@@ -44,7 +44,7 @@ const PATTERN_BYTES_MAX: usize = 1024 * 1024;
 const STEPS_MAX: usize = 500_000_000;
 /// The longest text for a backtracking pattern: between two steps it may read all of the rest.
 pub const BACKTRACK_TEXT_BYTES_MAX: usize = 8 * 1024;
-/// The longest text in which it searches for all matches.
+/// The longest text in which a backtracking pattern searches for all matches.
 pub const BACKTRACK_ALL_TEXT_BYTES_MAX: usize = 1024;
 const BACKTRACKS_MAX: usize = 20_000;
 /// The lazy DFA gives up after clearing its cache this often, if each state was used for fewer bytes than

@@ -1,6 +1,7 @@
 //! String functions: substrings around a separator, trimming, joining, replacing.
 //!
-//! Guarantees: a result that is longer than the arguments is charged to the memory budget before it is built.
+//! Guarantees: a result that can be much longer than the arguments is charged to the memory budget before it is built;
+//! that of `REPLICATE`, which has a limit of its own, afterwards.
 
 use std::borrow::Cow;
 

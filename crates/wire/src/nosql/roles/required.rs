@@ -1,6 +1,7 @@
 //! Required access: the data actions that a request needs, and their scope.
 //!
-//! Invariant: every data operation needs exactly one action; everything else is management, which no role allows.
+//! Invariant: every data operation needs exactly one action, a batch the actions of its operations; everything else is
+//! management, which no role allows.
 //!
 //! | request | action |
 //! |---|---|

@@ -28,7 +28,7 @@ const INDEX_METRICS_V2: &str = "x-ms-cosmos-populateindexmetrics-v2";
 /// The substatus that makes clients fetch the plan.
 const CROSS_PARTITION: u32 = 1004;
 
-/// Makes the server execute a cross-partition query completely, for clients that cannot do their part.
+/// Makes the server execute a cross-partition query completely, for clients that cannot merge partitions themselves.
 const SERVED_WHOLE: &str = "x-pleiad-cross-partition";
 
 impl RequestContext<'_> {

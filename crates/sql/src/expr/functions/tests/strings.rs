@@ -239,7 +239,7 @@ fn conversions_read_strict_json() {
     }
 }
 
-/// A result that exceeds the memory budget is an error before it is built.
+/// A result that exceeds the memory budget is an error.
 #[test]
 fn results_are_charged_to_the_memory_budget() {
     let long = "x".repeat(1000);

@@ -1,8 +1,9 @@
 //! JWKS cache: an issuer's key set, fetched again when it may have changed.
 //!
 //! Guarantees: tokens are verified with the newest valid set. Issuers rotate their keys: a token with a key id that is
-//! not in the set triggers a fetch, at most twice a minute whatever clients send; in addition the set is fetched every
-//! hour. A set that cannot be fetched, or contains no usable key, changes nothing.
+//! not in the set triggers a fetch, at most twice a minute whatever clients send; in addition a URL is fetched every
+//! hour and a file is read when it has changed. A set that cannot be fetched, or contains no usable key, changes
+//! nothing.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

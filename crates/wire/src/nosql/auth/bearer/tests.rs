@@ -8,7 +8,7 @@ use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_S
 
 const NOW_S: i64 = 1_700_000_000;
 
-/// An issuer with one P-256 key, `k1`.
+/// An issuer with one P-256 key.
 pub struct Signer {
     pair: EcdsaKeyPair,
     pub id: &'static str,

@@ -55,7 +55,7 @@ proptest! {
     }
 }
 
-/// S107 requires a single order: a page must be found again even if its last key is very long.
+/// S107 requires a single order: the next page must continue after the last key even if that key is very long.
 #[test]
 fn a_key_too_long_for_the_limit_is_truncated() {
     let whole = ResumeKey::whole(vec![8; 5000]);
