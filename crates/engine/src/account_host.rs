@@ -60,7 +60,7 @@ impl AccountHost {
         if !engine.is_retired() {
             return Ok(None);
         }
-        self.swap_finished().await;
+        self.wait_for_swap().await;
         if rejected || engine.superseded.load(Ordering::Acquire) {
             return self.current_engine().await.map(Some);
         }
@@ -68,13 +68,13 @@ impl AccountHost {
         Ok(None)
     }
 
-    async fn swap_finished(&self) {
+    async fn wait_for_swap(&self) {
         let _ = self.swapping.subscribe().wait_for(|swapping| !swapping).await; // `self` holds the sender
     }
 
     /// The engine that serves the account; waits while a swap is running.
     pub async fn current_engine(&self) -> Result<Arc<Engine>> {
-        self.swap_finished().await;
+        self.wait_for_swap().await;
         let engine = self.engine();
         match engine.is_retired() {
             false => Ok(engine),
@@ -88,7 +88,7 @@ impl AccountHost {
         let _guard = self.snapshot_lock.lock().await;
         let engine = self.engine();
         let (store, _) = engine.catalog.store_and_committer();
-        if !replace && store.list_checkpoints().await?.iter().any(|kept| kept.name == name) {
+        if !replace && store.list_checkpoints().await?.iter().any(|existing| existing.name == name) {
             return Err(Error::conflict(format!(
                 "There is a snapshot named \"{name}\" already. Delete it, or say that it is to be replaced."
             )));
@@ -102,13 +102,13 @@ impl AccountHost {
     }
 
     pub async fn snapshot(&self, name: &str) -> Result<CheckpointInfo> {
-        self.snapshots().await?.into_iter().find(|info| info.name == name).ok_or_else(|| unknown(name))
+        self.snapshots().await?.into_iter().find(|info| info.name == name).ok_or_else(|| snapshot_not_found(name))
     }
 
     pub async fn delete_snapshot(&self, name: &str) -> Result<()> {
         let _guard = self.snapshot_lock.lock().await;
         let (store, _) = self.engine().catalog.store_and_committer();
-        if store.delete_checkpoint(name).await? { Ok(()) } else { Err(unknown(name)) }
+        if store.delete_checkpoint(name).await? { Ok(()) } else { Err(snapshot_not_found(name)) }
     }
 
     /// Restores the account to what it was when the snapshot was taken.
@@ -125,7 +125,7 @@ impl AccountHost {
         let snapshot = self.snapshot(name).await?;
         let old = self.engine();
         let (store, _) = old.catalog.store_and_committer();
-        let snapshot_store = Arc::new(store.open_checkpoint(name).await?.ok_or_else(|| unknown(name))?);
+        let snapshot_store = Arc::new(store.open_checkpoint(name).await?.ok_or_else(|| snapshot_not_found(name))?);
         let _swap = SwapGuard::begin(&self.swapping);
         old.retire().await;
         match old.open_successor(&snapshot_store).await {
@@ -193,8 +193,8 @@ impl Engine {
     async fn open_successor(&self, store: &Arc<AnyStore>) -> Result<Engine> {
         raise_high_water_marks(store, &self.catalog).await?;
         let next = self.reopen_on(store.clone()).await?;
-        let began = next.start_background_work().await;
-        match began.and(store.make_current().await) {
+        let started = next.start_background_work().await;
+        match started.and(store.make_current().await) {
             Ok(()) => Ok(next),
             Err(error) => {
                 next.close().await;
@@ -226,7 +226,7 @@ impl Drop for SwapGuard<'_> {
     }
 }
 
-fn unknown(name: &str) -> Error {
+fn snapshot_not_found(name: &str) -> Error {
     Error::not_found(format!("There is no snapshot named \"{name}\"."))
 }
 

@@ -214,8 +214,8 @@ impl Engine {
                 Ok((done, at.read_ru(charge_ru)))
             }
             BatchAction::Delete => {
-                let step = tx.delete(&group.item(operation)?, &options.condition).await?;
-                Ok((OperationOutcome::Deleted, step.charge_ru))
+                let effect = tx.delete(&group.item(operation)?, &options.condition).await?;
+                Ok((OperationOutcome::Deleted, effect.charge_ru))
             }
         }
     }
@@ -242,10 +242,10 @@ impl BatchGroup<'_> {
 
     /// The results when the group as a whole failed.
     fn all_failed(&self, error: &Error) -> Vec<(usize, BatchOperationResult)> {
-        let refused = |(number, _): &(usize, &BatchOperation)| {
+        let to_failure = |(number, _): &(usize, &BatchOperation)| {
             (*number, BatchOperationResult { result: Err(error.clone()), charge_ru: 0.0 })
         };
-        self.operations.iter().map(refused).collect()
+        self.operations.iter().map(to_failure).collect()
     }
 }
 
@@ -290,12 +290,12 @@ fn groups<'o>(
     key: Option<&PartitionKey>,
     operations: &'o [BatchOperation],
 ) -> (Vec<BatchGroup<'o>>, Vec<(usize, BatchOperationResult)>) {
-    let (mut groups, mut refused) = (Vec::<BatchGroup<'o>>::new(), Vec::new());
+    let (mut groups, mut rejected) = (Vec::<BatchGroup<'o>>::new(), Vec::new());
     for (number, operation) in operations.iter().enumerate() {
         let key = match key_of_operation(at, key, operation) {
             Ok(key) => key,
             Err(error) => {
-                refused.push((number, BatchOperationResult { result: Err(error), charge_ru: 0.0 }));
+                rejected.push((number, BatchOperationResult { result: Err(error), charge_ru: 0.0 }));
                 continue;
             }
         };
@@ -307,13 +307,13 @@ fn groups<'o>(
             }
         }
     }
-    (groups, refused)
+    (groups, rejected)
 }
 
 /// A request for one key is confined to it, whatever its operations name: the client was authorized for that key.
 fn key_of_operation(at: &Admitted, key: Option<&PartitionKey>, operation: &BatchOperation) -> Result<PartitionKey> {
     match (&operation.key, key) {
-        (Some(own), Some(given)) if own != given => Err(Error::new(Kind::KeyMismatch, KEY_MISMATCH)),
+        (Some(own), Some(of_request)) if own != of_request => Err(Error::new(Kind::KeyMismatch, KEY_MISMATCH)),
         (own, given) => key_of_request(at, own.as_ref().or(given)),
     }
 }
@@ -339,8 +339,8 @@ fn in_request_order(mut answers: Vec<(usize, BatchOperationResult)>) -> Vec<Batc
     answers.into_iter().map(|(_, answer)| answer).collect()
 }
 
-fn write_result(step: OperationEffect) -> Result<(OperationOutcome, f64), Rejected> {
-    let OperationEffect { record, created, charge_ru } = step;
+fn write_result(effect: OperationEffect) -> Result<(OperationOutcome, f64), Rejected> {
+    let OperationEffect { record, created, charge_ru } = effect;
     let record = record.ok_or_else(|| Error::internal("a write left no item"))?;
     Ok((if created { OperationOutcome::Created(record) } else { OperationOutcome::Replaced(record) }, charge_ru))
 }

@@ -139,7 +139,7 @@ impl Catalog {
     }
 
     /// Waits until the changes that are in progress now are published.
-    pub(crate) async fn changes_published(&self) {
+    pub(crate) async fn wait_for_changes(&self) {
         drop(self.change.lock().await);
     }
 

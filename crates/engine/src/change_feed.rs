@@ -248,14 +248,14 @@ async fn slices<'a>(
 
 fn split_by_partition<'a>(at: &'a Admitted, cursors: &[ChangeCursor]) -> VecDeque<ChangeSlice<'a>> {
     let partitions = &at.container.partitions;
-    let pieces = cursors.iter().flat_map(|cursor| {
+    let slices = cursors.iter().flat_map(|cursor| {
         let touched = at.container.map.overlapping(&cursor.keys);
         partitions.get(touched).unwrap_or_default().iter().filter_map(move |partition| {
             let keys = partition.range.keys.intersect(&cursor.keys)?;
             Some(ChangeSlice { partition, cursor: ChangeCursor { keys, lsn: cursor.lsn } })
         })
     });
-    pieces.collect()
+    slices.collect()
 }
 
 /// Merges adjacent ranges of one partition that have been read up to the same LSN. Each split or merge cuts at other

@@ -21,7 +21,7 @@ pub struct InjectedFault {
     /// How long a slow partition takes; the retry time that a throttled one returns.
     pub delay_ms: u64,
     /// How many more requests it will hit; without a limit if `None`.
-    pub left: Option<u64>,
+    pub requests_left: Option<u64>,
     pub until_ms: Option<u64>,
 }
 
@@ -100,13 +100,13 @@ impl Faults {
     fn take_hit(&self, key: FaultKey, now_ms: u64) -> Option<InjectedFault> {
         let mut set = self.set.lock();
         let fault = &mut set.get_mut(&key)?.fault;
-        let expired = fault.left == Some(0) || fault.until_ms.is_some_and(|until_ms| until_ms <= now_ms);
+        let expired = fault.requests_left == Some(0) || fault.until_ms.is_some_and(|until_ms| until_ms <= now_ms);
         if expired {
             set.remove(&key);
             self.count.store(set.len(), Ordering::Relaxed);
             return None;
         }
-        fault.left = fault.left.map(|left| left - 1);
+        fault.requests_left = fault.requests_left.map(|left| left - 1);
         Some(*fault)
     }
 }

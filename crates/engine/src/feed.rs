@@ -71,7 +71,7 @@ impl Engine {
         limit: PageLimit,
         session: Option<&SessionToken>,
     ) -> EngineResponse<ItemPage> {
-        let resumed = resolve(at, scope).and_then(|reach| Ok((resume(scope, &reach, from)?, reach)));
+        let resumed = resolve(at, scope).and_then(|resolved| Ok((resume(scope, &resolved, from)?, resolved)));
         let (cursors, reach) = match resumed {
             Ok(resumed) => resumed,
             Err(error) => return EngineResponse::failed(error),
@@ -109,8 +109,8 @@ async fn fill_page(
     let mut bytes = 0;
     while let Some((slice, cursor)) = next_slice(&at.container, &mut cursors) {
         let (partition, scope) = (&slice.partition, key_scope(resolved, &cursor.keys));
-        let left = PageLimit { items: limit.items - records.len(), bytes: limit.bytes.saturating_sub(bytes) };
-        if left.items == 0 || (left.bytes == 0 && bytes > 0) {
+        let page_left = PageLimit { items: limit.items - records.len(), bytes: limit.bytes.saturating_sub(bytes) };
+        if page_left.items == 0 || (page_left.bytes == 0 && bytes > 0) {
             // The page is full exactly at a boundary: return a cursor only if an item follows.
             let probe = partition.page(&scope, cursor.after(), PROBE, at.expiry()).await?;
             if probe.records.is_empty() {
@@ -129,10 +129,10 @@ async fn fill_page(
         };
         served.served_by = Some(partition_lsn(partition));
         session.map_or(Ok(()), |session| session.check(partition))?;
-        let page = partition.page(&scope, cursor.after(), left, at.expiry()).await?;
+        let page = partition.page(&scope, cursor.after(), page_left, at.expiry()).await?;
         let sizes = || page.records.iter().map(|record| record.body().len());
         let page_bytes = sizes().sum::<usize>();
-        if page_bytes > left.bytes && !records.is_empty() {
+        if page_bytes > page_left.bytes && !records.is_empty() {
             // A partition returns at least one item however large it is; here it would not be the page's first.
             meter.leave(visit);
             return Ok(page_ending_at(records, cursor, cursors));

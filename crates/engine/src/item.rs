@@ -167,9 +167,9 @@ pub(crate) fn draft(
 }
 
 /// The partition key of the request must equal the one in the item.
-fn key_of_body(at: &Admitted, given: Option<&PartitionKey>, body: &Value) -> Result<PartitionKey> {
+fn key_of_body(at: &Admitted, of_request: Option<&PartitionKey>, body: &Value) -> Result<PartitionKey> {
     let Some(definition) = &at.container.schema.key else { return Ok(PartitionKey::default()) };
-    let given = given.ok_or_else(|| Error::new(Kind::KeyMismatch, KEY_MISSING))?;
+    let given = of_request.ok_or_else(|| Error::new(Kind::KeyMismatch, KEY_MISSING))?;
     let from_body = PartitionKey::extract(definition, body);
     if *given != from_body {
         return Err(Error::new(Kind::KeyMismatch, KEY_MISMATCH));

@@ -44,16 +44,16 @@ impl Engine {
             work.is_some_and(|work| work.container == container.rid && work.parents.contains(&id))
         };
         let report = |partition: &Arc<Partition>| {
-            let (usage, used) = (partition.shard_state(), partition.governor.usage());
+            let (state, usage) = (partition.shard_state(), partition.governor.usage());
             PartitionReport {
                 range: partition.range.clone(),
                 lsn: partition.lsn(),
-                items: usage.items,
-                item_bytes: usage.item_bytes,
+                items: state.items,
+                item_bytes: state.item_bytes,
                 item_bytes_max,
                 is_unsplittable: partition.is_unsplittable(),
                 share_ru: partition.governor.share_ru(),
-                normalized_use: used.normalized(minute).max(used.normalized(minute.saturating_sub(1))),
+                normalized_use: usage.normalized(minute).max(usage.normalized(minute.saturating_sub(1))),
                 job: jobs.iter().find(|job| replaces(job, partition.range.id)).cloned(),
             }
         };

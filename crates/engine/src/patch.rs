@@ -40,7 +40,7 @@ impl Engine {
                 .begin_latched(&write_target.container.schema, target.logical.clone(), ts_s)
                 .await;
             match change.apply(at, &*self.env, &mut tx, key, target, condition).await {
-                Ok(step) => Ok(WriteOutcome::from(written(step, tx.commit().await?))),
+                Ok(effect) => Ok(WriteOutcome::from(written(effect, tx.commit().await?))),
                 Err(rejected) => Err(tx.abort(rejected).await),
             }
         };
@@ -48,8 +48,8 @@ impl Engine {
     }
 }
 
-fn written(step: OperationEffect, lsn: u64) -> Written {
-    let OperationEffect { record, created, charge_ru } = step;
+fn written(effect: OperationEffect, lsn: u64) -> Written {
+    let OperationEffect { record, created, charge_ru } = effect;
     Written { record: record.map(|record| record.with_lsn(lsn, 0)), created, lsn, charge_ru }
 }
 
@@ -86,8 +86,11 @@ impl<'p> PreparedPatch<'p> {
         self.patch.apply(&mut body).map_err(reject)?;
         let options = WriteOptions { indexed: Some(old.indexed), ..WriteOptions::default() };
         let draft = draft(at, key, body, &options, Some(target.clone())).map_err(reject)?;
-        let step = tx.put(Verb::Replace, &draft, &Precondition::None).await?;
-        Ok(OperationEffect { charge_ru: step.charge_ru + price::PATCH_OPERATION_RU * self.patch.len() as f64, ..step })
+        let effect = tx.put(Verb::Replace, &draft, &Precondition::None).await?;
+        Ok(OperationEffect {
+            charge_ru: effect.charge_ru + price::PATCH_OPERATION_RU * self.patch.len() as f64,
+            ..effect
+        })
     }
 
     fn is_met(&self, at: &Admitted, env: &dyn Env, old: &Record) -> Result<bool> {

@@ -167,11 +167,11 @@ impl ScriptTask {
         loop {
             let done = self.try_once(write_target, work);
             let has_conflict = matches!(&done, Err(Rejected { error: Error { kind: Kind::RetryWith, .. }, .. }));
-            let left_ms = RETRY_MS_MAX.saturating_sub(self.env.now_ms().saturating_sub(began_ms));
-            if !has_conflict || tries >= TRIES_MAX || left_ms == 0 {
+            let remaining_ms = RETRY_MS_MAX.saturating_sub(self.env.now_ms().saturating_sub(began_ms));
+            if !has_conflict || tries >= TRIES_MAX || remaining_ms == 0 {
                 return done;
             }
-            queue_guard = queue_guard.or_else(|| self.retry_queue().try_lock_for(Duration::from_millis(left_ms)));
+            queue_guard = queue_guard.or_else(|| self.retry_queue().try_lock_for(Duration::from_millis(remaining_ms)));
             std::thread::sleep(PAUSE_MIN.saturating_mul(1 << tries.min(16)).min(PAUSE_MAX));
             tries += 1;
         }
@@ -193,7 +193,7 @@ impl ScriptTask {
         let mut host = Host::begin(self, write_target)?;
         let ended = work(&mut host);
         let (tx, charge_ru) = host.end()?;
-        match ended.map_err(|refusal| Rejected { charge_ru: refusal.charge_ru + charge_ru, ..refusal })? {
+        match ended.map_err(|rejected| Rejected { charge_ru: rejected.charge_ru + charge_ru, ..rejected })? {
             TransactionEnd::Commit(value) => {
                 let lsn = self.handle.block_on(tx.commit())?;
                 Ok(WriteOutcome { value, lsn, charge_ru })

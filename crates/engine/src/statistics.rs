@@ -41,9 +41,9 @@ impl Engine {
         let container = self.find_container(name)?;
         let mut all = Vec::with_capacity(container.partitions.len());
         for partition in &container.partitions {
-            let (range, usage) = (partition.range.id, partition.shard_state());
+            let (range, state) = (partition.range.id, partition.shard_state());
             let keys = partition.count_keys().await?;
-            all.push(PartitionStatistics { range, keys, items: usage.items, item_bytes: usage.item_bytes });
+            all.push(PartitionStatistics { range, keys, items: state.items, item_bytes: state.item_bytes });
         }
         Ok(all)
     }

@@ -101,8 +101,8 @@ impl ThroughputRequest {
         let ru_max = governance.container_ru_max;
         Ok(match self {
             ThroughputRequest::Unspecified => None,
-            ThroughputRequest::Manual(asked) => {
-                Some(ProvisionedThroughput::Manual(bounded(asked, MANUAL_RU_MIN, ru_max, MANUAL_RU_STEP)?))
+            ThroughputRequest::Manual(requested) => {
+                Some(ProvisionedThroughput::Manual(bounded(requested, MANUAL_RU_MIN, ru_max, MANUAL_RU_STEP)?))
             }
             ThroughputRequest::Autoscale { max, increment_percent } => {
                 let max = bounded(max, AUTOSCALE_RU_MIN, ru_max, AUTOSCALE_RU_STEP)?;

@@ -79,7 +79,7 @@ impl Engine {
                 return answer;
             }
             self.meter.leave(visit);
-            self.catalog.changes_published().await;
+            self.catalog.wait_for_changes().await;
             container = match self.admit(ContainerName::Rid(at.container.rid), None) {
                 Ok(newer) => newer.container,
                 Err(error) => return EngineResponse::failed(error),

@@ -109,8 +109,8 @@ async fn snapshot_names_are_validated_and_unique() {
     host.restore(&longest).await.unwrap();
     assert_eq!(ids(&host.engine()).await.len(), 1, "the later snapshot has replaced the earlier one");
     host.delete_snapshot(&longest).await.unwrap();
-    for refused in [host.delete_snapshot(&longest).await, host.restore(&longest).await.map(drop)] {
-        assert_eq!(refused.unwrap_err().kind, Kind::NotFound);
+    for rejected in [host.delete_snapshot(&longest).await, host.restore(&longest).await.map(drop)] {
+        assert_eq!(rejected.unwrap_err().kind, Kind::NotFound);
     }
     assert_eq!(ids(&host.engine()).await.len(), 1, "rejected requests change nothing");
 }
@@ -473,6 +473,6 @@ async fn snapshots_report_when_they_were_taken() {
     env.advance_ms(5);
     host.take_snapshot("a later one", false).await.unwrap();
     let reported: Vec<(String, u64)> =
-        host.snapshots().await.unwrap().into_iter().map(|kept| (kept.name, kept.taken_ms)).collect();
+        host.snapshots().await.unwrap().into_iter().map(|info| (info.name, info.taken_ms)).collect();
     assert_eq!(reported, [("a later one".to_owned(), 1_700_000_000_005), ("one".to_owned(), 1_700_000_000_000)]);
 }

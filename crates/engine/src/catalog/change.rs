@@ -79,7 +79,7 @@ impl Catalog {
         check_resource_name(&new.definition.id)?;
         check_supported(&new.definition)?;
         let computed = ComputedProperties::of(&new.definition)?;
-        let asked = new.throughput.check(&self.limits.governance)?;
+        let requested = new.throughput.check(&self.limits.governance)?;
         let mut change = self.begin().await;
         let mut owner = change.owner(database)?;
         if owner.container(&new.definition.id).is_some() {
@@ -89,8 +89,8 @@ impl Catalog {
         new.definition.indexed_by.clear();
         let source = global_index::bind_source(&owner, &mut new.definition)?;
         let asked = match &source {
-            Some(_) if !self.limits.governance.serverless => Some(global_index::throughput(asked)?),
-            _ => asked,
+            Some(_) if !self.limits.governance.serverless => Some(global_index::throughput(requested)?),
+            _ => requested,
         };
         let pool = change.tree.offer(OfferOwner::Database(database)).map(|offer| offer.throughput);
         let throughput = match (asked, pool) {
@@ -100,7 +100,7 @@ impl Catalog {
                 Some(asked.unwrap_or(ProvisionedThroughput::Manual(self.container_minimum_ru(&new.definition))))
             }
         };
-        check_kind(&new.definition, throughput, pool.is_some())?;
+        check_throughput_without_key(&new.definition, throughput, pool.is_some())?;
         check_container_minimum(throughput, self.container_minimum_ru(&new.definition))?;
         if throughput.is_none() && pool.is_some() {
             check_sharing(&change.tree, &owner)?;
@@ -192,15 +192,15 @@ impl Catalog {
         computed: &ComputedProperties,
         version: u64,
     ) -> Result<(Arc<Schema>, Option<Arc<IndexTransformation>>)> {
-        let was = IndexingConfig::of(&old.definition, old.computed.indexed.clone());
+        let current = IndexingConfig::of(&old.definition, old.computed.indexed.clone());
         let next = IndexingConfig::of(definition, computed.indexed.clone());
-        let same_index = was.rules() == next.rules() && was.policy.automatic == next.policy.automatic;
+        let same_index = current.rules() == next.rules() && current.policy.automatic == next.policy.automatic;
         if same_index && old.schema.keeps_versions == definition.records_versions() {
             return Ok((self.same_schema(old, definition, computed), old.index_transformation.clone()));
         }
         let index_transformation = match same_index {
             true => old.index_transformation.clone(),
-            false => IndexTransformation::next(old.index_transformation.as_deref(), was, &next)?.map(Arc::new),
+            false => IndexTransformation::next(old.index_transformation.as_deref(), current, &next)?.map(Arc::new),
         };
         old.partitions.iter().for_each(|partition| partition.expect_schema(version));
         let index_transformation = index_transformation.filter(|_| old.items() > 0);
@@ -262,10 +262,10 @@ impl Catalog {
     }
 
     /// `caps` are the new limits of the throughput buckets; `None` leaves them as they are.
-    pub async fn replace_offer(&self, rid: OfferRid, asked: OfferChange, caps: Option<Caps>) -> Result<Arc<Offer>> {
+    pub async fn replace_offer(&self, rid: OfferRid, requested: OfferChange, caps: Option<Caps>) -> Result<Arc<Offer>> {
         let change = self.begin().await;
         let old = change.tree.offers.get(&rid.0).cloned().ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))?;
-        let throughput = self.new_throughput(&change.tree, &old, asked)?;
+        let throughput = self.new_throughput(&change.tree, &old, requested)?;
         check_fixed(&change.tree, old.owner, throughput)?;
         if throughput != old.throughput && change.tree.is_scaling(&old, &self.limits) {
             return Err(Error::new(Kind::Locked, SCALING));
@@ -307,15 +307,15 @@ impl Catalog {
     }
 
     /// The offer's new throughput, if the change is allowed.
-    fn new_throughput(&self, tree: &CatalogTree, old: &Offer, asked: OfferChange) -> Result<ProvisionedThroughput> {
+    fn new_throughput(&self, tree: &CatalogTree, old: &Offer, requested: OfferChange) -> Result<ProvisionedThroughput> {
         let floor = self.offer_floor(tree, old);
-        let new = match asked {
+        let new = match requested {
             OfferChange::ToAutoscale => return Ok(old.throughput.to_autoscale(&floor)),
             OfferChange::ToManual => return Ok(old.throughput.to_manual()),
             OfferChange::To(request) | OfferChange::ToEither(request) => request.check(&self.limits.governance)?,
         };
         let new = new.ok_or_else(|| Error::invalid("The offer names no throughput."))?;
-        if matches!(asked, OfferChange::To(_)) {
+        if matches!(requested, OfferChange::To(_)) {
             check_same_kind(old.throughput, new)?;
         }
         check_minimum(new, new.minimum_ru(&floor))?;
@@ -417,7 +417,11 @@ fn check_supported(definition: &ContainerDefinition) -> Result<()> {
     }
 }
 
-fn check_kind(definition: &ContainerDefinition, throughput: Option<ProvisionedThroughput>, shared: bool) -> Result<()> {
+fn check_throughput_without_key(
+    definition: &ContainerDefinition,
+    throughput: Option<ProvisionedThroughput>,
+    shared: bool,
+) -> Result<()> {
     match (definition.partition_key.is_some(), throughput) {
         (true, _) => Ok(()),
         (false, Some(throughput)) => throughput::check_fixed(throughput),

@@ -45,8 +45,8 @@ pub(super) fn bind_source(owner: &Database, definition: &mut ContainerDefinition
 }
 
 /// An index needs autoscale throughput, so that it can keep up with its source.
-pub(super) fn throughput(asked: Option<ProvisionedThroughput>) -> Result<ProvisionedThroughput> {
-    match asked {
+pub(super) fn throughput(requested: Option<ProvisionedThroughput>) -> Result<ProvisionedThroughput> {
+    match requested {
         Some(ProvisionedThroughput::Manual(_)) => {
             Err(Error::invalid("A global secondary index needs autoscale throughput."))
         }

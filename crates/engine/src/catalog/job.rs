@@ -74,23 +74,23 @@ impl RepartitionJob {
         let started = row.get("started").and_then(Value::as_i64).and_then(|n| u64::try_from(n).ok());
         Ok(RepartitionJob {
             id,
-            kind: named(&KINDS, text("kind")).ok_or_else(corrupt)?,
+            kind: by_name(&KINDS, text("kind")).ok_or_else(corrupt)?,
             container: ContainerRid::parse(text("container")).ok_or_else(corrupt)?,
             parents: list("parents")?.iter().map(number).collect::<Result<_>>()?,
             children: list("children")?.iter().map(range_from_value).collect::<Result<_>>()?,
             copied_under: row.get("copied").and_then(Value::as_i64).and_then(|n| u64::try_from(n).ok()),
-            reason: named(&REASONS, text("reason")).ok_or_else(corrupt)?,
+            reason: by_name(&REASONS, text("reason")).ok_or_else(corrupt)?,
             started_ms: started.ok_or_else(corrupt)?,
         })
     }
 }
 
-fn named<T: Copy>(names: &[(T, &str)], text: &str) -> Option<T> {
-    names.iter().find(|(_, name)| *name == text).map(|(what, _)| *what)
+fn by_name<T: Copy>(names: &[(T, &str)], text: &str) -> Option<T> {
+    names.iter().find(|(_, name)| *name == text).map(|(value, _)| *value)
 }
 
-fn name<T: PartialEq>(names: &[(T, &'static str)], what: &T) -> &'static str {
-    names.iter().find(|(known, _)| known == what).map_or("", |(_, name)| name)
+fn name<T: PartialEq>(names: &[(T, &'static str)], value: &T) -> &'static str {
+    names.iter().find(|(known, _)| known == value).map_or("", |(_, name)| name)
 }
 
 impl fmt::Display for JobKind {

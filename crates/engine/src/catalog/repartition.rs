@@ -100,12 +100,12 @@ impl Catalog {
         parents: &[Arc<Partition>],
         copy: &mut Copy,
         at_stage: impl Fn(HandoverStage) -> Result<()>,
-        valid: impl Fn(&Container) -> Result<()>,
+        check_container: impl Fn(&Container) -> Result<()>,
     ) -> Result<HandoverResult> {
         // The catalog lock is taken first, so that writers at the fence never wait for another catalog change.
         let mut change = self.begin().await;
         let container = change.tree.container_by_rid(job.container).cloned().ok_or_else(outdated)?;
-        valid(&container)?;
+        check_container(&container)?;
         if !change.tree.jobs.contains_key(&job.id) {
             return Err(outdated());
         }
@@ -195,8 +195,8 @@ impl CatalogChange {
         request: RepartitionRequest,
         started_ms: u64,
     ) -> Result<Arc<RepartitionJob>> {
-        let at = self.tree.container_by_rid(container).cloned();
-        let at = at.ok_or_else(|| Error::new(Kind::OwnerNotFound, "Owner resource does not exist"))?;
+        let current = self.tree.container_by_rid(container).cloned();
+        let at = current.ok_or_else(|| Error::new(Kind::OwnerNotFound, "Owner resource does not exist"))?;
         let (parents, first) = {
             let parents = at.map.neighbours(&request.parents)?;
             check_not_in_a_job(&self.tree, container, &request.parents)?;

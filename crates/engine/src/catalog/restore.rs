@@ -14,9 +14,9 @@ use super::tree::Container;
 
 /// Raises the counters in `store`, which holds the snapshot, above everything that clients have seen of the catalog
 /// `of`.
-pub(crate) async fn raise_high_water_marks(store: &AnyStore, of: &Catalog) -> Result<()> {
-    let counters = of.change.lock().await.clone();
-    let tree = of.tree();
+pub(crate) async fn raise_high_water_marks(store: &AnyStore, previous: &Catalog) -> Result<()> {
+    let counters = previous.change.lock().await.clone();
+    let tree = previous.tree();
     let containers = tree.databases.values().flat_map(|database| database.containers.values());
     let containers = containers.map(|container| (container.rid, marks_of(container))).collect();
     rows::raise_high_water_marks(store, &HighWaterMarks { counters, containers }).await

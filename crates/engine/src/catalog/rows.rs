@@ -283,15 +283,15 @@ pub(super) struct Loader<'a> {
     pub limits: &'a PartitionLimits,
 }
 
-pub(super) async fn load(with: &Loader<'_>, env: &dyn Env) -> Result<(CatalogTree, Counters)> {
-    let store = with.store;
+pub(super) async fn load(loader: &Loader<'_>, env: &dyn Env) -> Result<(CatalogTree, Counters)> {
+    let store = loader.store;
     let counters = match load_counters(store).await? {
         Some(counters) => counters,
-        None => create_account(with.committer, env).await?,
+        None => create_account(loader.committer, env).await?,
     };
     let mut tree = CatalogTree::default();
     for (key, row) in scan(store, DATABASE).await? {
-        tree.put_database(load_database(with, DatabaseRid(u32::from_be_bytes(*tail(&key)?)), &row).await?);
+        tree.put_database(load_database(loader, DatabaseRid(u32::from_be_bytes(*tail(&key)?)), &row).await?);
     }
     for (key, row) in scan(store, OFFER).await? {
         let offer = load_offer(OfferRid(u32::from_be_bytes(*tail(&key)?)), &json::parse(&row)?)?;
@@ -319,14 +319,14 @@ async fn create_account(committer: &Committer, env: &dyn Env) -> Result<Counters
     Ok(counters)
 }
 
-async fn load_database(with: &Loader<'_>, rid: DatabaseRid, row: &[u8]) -> Result<Database> {
-    let store = with.store;
+async fn load_database(loader: &Loader<'_>, rid: DatabaseRid, row: &[u8]) -> Result<Database> {
+    let store = loader.store;
     let row = json::parse(row)?;
     let mut database = Database::new(text(&row, "id")?.to_owned(), rid, version(&row)?);
     let mut scripts = load_scripts(store, rid).await?;
     for (key, row) in scan_prefix(store, CONTAINER, &rid.0.to_be_bytes()).await? {
         let rid = ContainerRid { database: rid, number: u32::from_be_bytes(*tail(&key)?) };
-        let container = load_container(with, &database.id, rid, &json::parse(&row)?).await?;
+        let container = load_container(loader, &database.id, rid, &json::parse(&row)?).await?;
         let scripts = Arc::new(scripts.remove(&rid).unwrap_or_default());
         database.put_container(Arc::new(Container { scripts, ..container }));
     }
@@ -339,20 +339,20 @@ async fn load_database(with: &Loader<'_>, rid: DatabaseRid, row: &[u8]) -> Resul
     Ok(database)
 }
 
-async fn load_container(with: &Loader<'_>, database: &str, rid: ContainerRid, row: &Value) -> Result<Container> {
+async fn load_container(loader: &Loader<'_>, database: &str, rid: ContainerRid, row: &Value) -> Result<Container> {
     let missing = || Error::corrupt("container row");
     let definition = ContainerDefinition::from_stored(row.get("definition").ok_or_else(missing)?)?;
     let map = PartitionMap::from_value(row.get("map").ok_or_else(missing)?)?;
-    let partitions = open_partitions(&map, with.store, with.committer).await?;
+    let partitions = open_partitions(&map, loader.store, loader.committer).await?;
     let version = version(row)?;
     let schema_version = row.get("schema").map_or(Ok(version.number), |_| number(row, "schema"))?;
     let computed = ComputedProperties::of(&definition)?;
     let indexing = IndexingConfig::of(&definition, computed.indexed.clone());
     let index_transformation = load_index_transformation(row, indexing)?.map(Arc::new);
     let former = index_transformation.as_ref().map_or(&[][..], |index_transformation| &index_transformation.from);
-    let schema = Schema::new(schema_version, &definition, &computed.indexed, former, with.limits.size_limits());
+    let schema = Schema::new(schema_version, &definition, &computed.indexed, former, loader.limits.size_limits());
     let (database, schema, scripts) = (database.to_owned(), Arc::new(schema), Arc::default());
-    let progress = load_progress(with.store, rid).await?;
+    let progress = load_progress(loader.store, rid).await?;
     Ok(Container {
         database,
         rid,
@@ -387,15 +387,15 @@ fn progress_key(rid: ContainerRid) -> Bytes {
 
 /// The scripts of all containers of a database.
 async fn load_scripts(store: &AnyStore, database: DatabaseRid) -> Result<BTreeMap<ContainerRid, Scripts>> {
-    let mut found: BTreeMap<ContainerRid, Scripts> = BTreeMap::new();
+    let mut scripts: BTreeMap<ContainerRid, Scripts> = BTreeMap::new();
     for (key, row) in scan_prefix(store, SCRIPT, &database.0.to_be_bytes()).await? {
         let rid = script_rid(database, &key)?;
         let row = json::parse(&row)?;
         let definition = row.get("script").ok_or_else(|| Error::corrupt("script row"))?;
         let definition = ScriptDefinition::parse(rid.kind, definition)?;
-        found.entry(rid.container).or_default().put(Script::new(rid, version(&row)?, definition));
+        scripts.entry(rid.container).or_default().put(Script::new(rid, version(&row)?, definition));
     }
-    Ok(found)
+    Ok(scripts)
 }
 
 fn script_rid(database: DatabaseRid, key: &[u8]) -> Result<ScriptRid> {
@@ -467,10 +467,10 @@ fn load_caps(row: &Value) -> Result<Caps> {
     Ok(Caps { percent: percents.try_into().map_err(|_| corrupt())?, default_bucket })
 }
 
-fn put(batch: &mut Batch, kind: u8, rest: &[u8], row: Object) {
+fn put(batch: &mut Batch, kind: u8, suffix: &[u8], row: Object) {
     let mut text = Vec::new();
     json::write(&row.into(), &mut text);
-    batch.put(keyspace::catalog(kind, rest), text);
+    batch.put(keyspace::catalog(kind, suffix), text);
 }
 
 fn pair(database: u32, number: u32) -> [u8; 8] {

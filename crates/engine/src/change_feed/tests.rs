@@ -192,8 +192,8 @@ async fn adjacent_cursors_with_equal_lsns_are_merged_within_a_partition() {
     });
     assert!(pieces.len() > 64);
     let page = world.page(&request(FeedRange::Container, ChangeFrom::Cursors(pieces), 100)).await;
-    let sorted = |stretches: &[ChangeCursor]| {
-        let mut stretches = stretches.to_vec();
+    let sorted = |cursors: &[ChangeCursor]| {
+        let mut stretches = cursors.to_vec();
         stretches.sort_by(|one, other| one.keys.min.cmp(&other.keys.min));
         stretches
     };

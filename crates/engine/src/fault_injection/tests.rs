@@ -6,7 +6,7 @@ use crate::testing::*;
 const C: ContainerName<'static> = ContainerName::Named { database: "db", container: "c" };
 
 fn fault(kind: FaultKind) -> InjectedFault {
-    InjectedFault { kind, delay_ms: 20, left: None, until_ms: None }
+    InjectedFault { kind, delay_ms: 20, requests_left: None, until_ms: None }
 }
 
 async fn one_item() -> (std::sync::Arc<Engine>, std::sync::Arc<pleiad_model::env::ManualEnv>) {
@@ -24,7 +24,9 @@ fn range_of_item(engine: &Engine) -> u32 {
 async fn a_fault_hits_the_given_number_of_requests() {
     let (engine, _) = one_item().await;
     let at = admit(&engine, "c");
-    engine.set_fault(C, range_of_item(&engine), InjectedFault { left: Some(2), ..fault(FaultKind::Gone) }).unwrap();
+    engine
+        .set_fault(C, range_of_item(&engine), InjectedFault { requests_left: Some(2), ..fault(FaultKind::Gone) })
+        .unwrap();
     assert!(matches!(kind(read(&engine, &at, "1", "a").await), Kind::Moved { .. }));
     assert!(matches!(kind(delete(&engine, &at, "1", "a").await), Kind::Moved { .. }));
     assert!(read(&engine, &at, "1", "a").await.result.is_ok(), "the rejected delete did nothing");
@@ -46,7 +48,9 @@ async fn a_fault_expires() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slow_partition_answers_correctly() {
     let (engine, _) = one_item().await;
-    engine.set_fault(C, range_of_item(&engine), InjectedFault { left: Some(1), ..fault(FaultKind::Slow) }).unwrap();
+    engine
+        .set_fault(C, range_of_item(&engine), InjectedFault { requests_left: Some(1), ..fault(FaultKind::Slow) })
+        .unwrap();
     assert!(read(&engine, &admit(&engine, "c"), "1", "a").await.result.is_ok());
 }
 

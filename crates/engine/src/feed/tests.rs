@@ -148,7 +148,7 @@ async fn s41_with_one_partition_every_request_is_served_by_it() {
     for (scope, _) in world.scopes() {
         let limit = PageLimit { items: 1, bytes: UNLIMITED };
         let answer = world.engine.list_items(&world.at, &scope, None, limit, None).await;
-        assert_eq!(answer.served_by.map(|place| place.range), Some(0), "{scope:?}");
+        assert_eq!(answer.served_by.map(|served_by| served_by.range), Some(0), "{scope:?}");
     }
 }
 

@@ -402,7 +402,7 @@ impl IndexApplier<'_> {
             let partition = owning_partition(&container, &target.logical)?.clone();
             match write(container, partition.clone()).await {
                 Err(Rejected { error: Error { kind: Kind::Outdated, .. }, .. }) => {
-                    self.catalog.changes_published().await
+                    self.catalog.wait_for_changes().await
                 }
                 Err(Rejected { error, .. }) => return Err(error),
                 Ok(_) if partition.take_split_request() => {

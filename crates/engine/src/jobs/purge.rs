@@ -192,8 +192,8 @@ async fn trim_versions(
 /// The LSN up to which no index needs the versions of a partition.
 fn trim_limit_of_indexes(tree: &CatalogTree, container: &Container, partition: &Partition) -> u64 {
     let indexes = container.definition.indexed_by.iter().filter_map(|index| tree.container_by_rid(index.rid));
-    let seen = indexes.map(|index| index.progress.trim_limit(&partition.range.keys));
-    seen.min().unwrap_or(u64::MAX)
+    let limits = indexes.map(|index| index.progress.trim_limit(&partition.range.keys));
+    limits.min().unwrap_or(u64::MAX)
 }
 
 /// A partition that is removed in the middle of a step is not worth a log line.

@@ -174,9 +174,9 @@ impl JobRegistry {
 
     /// Waits for the end of a job and returns its report. A job that this process will not finish is unavailable.
     pub async fn wait_ended(&self, id: u64) -> Result<JobReport> {
-        let is_settled =
+        let has_stopped =
             |state: &RegistryState| state.closing || state.running.get(&id).is_none_or(|report| report.postponed);
-        let _ = self.state.subscribe().wait_for(is_settled).await;
+        let _ = self.state.subscribe().wait_for(has_stopped).await;
         let state = self.state.borrow();
         let ended = state.ended.iter().find(|report| report.task.id() == id).cloned();
         ended.ok_or_else(|| if state.running.contains_key(&id) { stopping() } else { unknown(id) })

@@ -141,7 +141,7 @@ impl Catalog {
         container: &Container,
         copy: &mut Copy,
     ) -> Result<()> {
-        let at_stage = |at| match at {
+        let at_stage = |stage| match stage {
             HandoverStage::Fenced => self.jobs().begin_step(job.id, JobStep::Fence),
             HandoverStage::Ready => self.jobs().begin_step(job.id, JobStep::Publish),
         };

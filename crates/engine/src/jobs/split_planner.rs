@@ -85,12 +85,12 @@ pub(crate) async fn split_point(
     reason: Reason,
 ) -> Result<Option<EffectiveKey>> {
     let Some(definition) = &container.schema.key else { return Ok(None) };
-    let halves_range = || midpoint(definition, &partition.range.keys);
+    let range_midpoint = || midpoint(definition, &partition.range.keys);
     let inside = |at: &EffectiveKey| *at > partition.range.keys.min;
     match reason {
         Reason::Storage => Ok(partition.split_point().await?.filter(inside)),
-        _ if partition.shard_state().items < NEARLY_EMPTY_ITEMS => Ok(halves_range()),
-        _ => Ok(partition.split_point().await?.filter(inside).or_else(halves_range)),
+        _ if partition.shard_state().items < NEARLY_EMPTY_ITEMS => Ok(range_midpoint()),
+        _ => Ok(partition.split_point().await?.filter(inside).or_else(range_midpoint)),
     }
 }
 

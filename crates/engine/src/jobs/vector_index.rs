@@ -58,10 +58,10 @@ fn wait_unless_stopped(stopped: &Mutex<Receiver<()>>, time: Duration) -> bool {
     stopped.lock().recv_timeout(time) == Err(RecvTimeoutError::Timeout)
 }
 
-type IndexedVectors = (Arc<Schema>, Weak<Partition>);
+type AnnPartition = (Arc<Schema>, Weak<Partition>);
 
 /// Partitions whose policy has an ANN index, or that still hold one.
-fn partitions_with_ann_index(tree: &CatalogTree) -> Vec<IndexedVectors> {
+fn partitions_with_ann_index(tree: &CatalogTree) -> Vec<AnnPartition> {
     let containers = tree.databases.values().flat_map(|database| database.containers.values());
     let mut found = Vec::new();
     for container in containers {
@@ -77,7 +77,7 @@ fn partitions_with_ann_index(tree: &CatalogTree) -> Vec<IndexedVectors> {
 }
 
 /// One pass over all of them. Returns true if there is more to do immediately.
-fn maintain(partitions: &[IndexedVectors], should_continue: &mut (dyn FnMut() -> bool + Send)) -> bool {
+fn maintain(partitions: &[AnnPartition], should_continue: &mut (dyn FnMut() -> bool + Send)) -> bool {
     let used_bytes: usize =
         partitions.iter().filter_map(|(_, partition)| Some(partition.upgrade()?.ann_index_bytes())).sum();
     let mut more = false;

@@ -276,7 +276,7 @@ async fn a_query_page_ends_at_a_throttled_partition_and_continues_later() {
         text: text.to_owned(),
         parameters: Parameters::default(),
         scope: FeedRange::Container,
-        across: CrossPartition::ByServer,
+        cross_partition: CrossPartition::ByServer,
         size: PageSize { rows: 100, bytes: 1 << 20 },
         from,
         report: crate::ReportOptions::default(),

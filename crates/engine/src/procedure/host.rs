@@ -70,8 +70,9 @@ impl<'h> Host<'h> {
     pub fn run(&mut self, script: &Script, entry: EntryPoint) -> ScriptOutcome {
         let call = ScriptCall { entry, collection: self.collection(), is_logging: self.task.context.is_logging };
         let pool = &self.task.scripts.procedures;
-        let outcome = pool
-            .run(&script.program, call, |asked| asked.into_iter().map(|operation| self.reply_to(operation)).collect());
+        let outcome = pool.run(&script.program, call, |operations| {
+            operations.into_iter().map(|operation| self.reply_to(operation)).collect()
+        });
         self.charge_ru += price::script(outcome.usage.elapsed_ms);
         outcome
     }
@@ -169,7 +170,7 @@ impl<'h> Host<'h> {
             text: query.text,
             parameters: parameters(query.parameters)?,
             scope: self.scope(),
-            across: CrossPartition::ByServer,
+            cross_partition: CrossPartition::ByServer,
             size: PageSize { rows, bytes: PAGE_BYTES_MAX },
             from,
             report: ReportOptions::default(),
@@ -187,7 +188,7 @@ impl<'h> Host<'h> {
 
     fn snapshot(&self) -> Result<TransactionSnapshot> {
         let view = self.tx.view().ok_or_else(|| Error::internal("a script's transaction has no moment"))?;
-        Ok(TransactionSnapshot { view, overlay: Arc::new(self.tx.own_writes()) })
+        Ok(TransactionSnapshot { snapshot: view, overlay: Arc::new(self.tx.own_writes()) })
     }
 
     fn scope(&self) -> FeedRange {
@@ -216,8 +217,8 @@ impl<'h> Host<'h> {
         self.task.logical.clone().item(id)
     }
 
-    fn resource(&self, step: OperationEffect) -> Result<OperationResult, Rejected> {
-        let record = step.record.ok_or_else(|| Error::internal("a write left no item"))?;
+    fn resource(&self, effect: OperationEffect) -> Result<OperationResult, Rejected> {
+        let record = effect.record.ok_or_else(|| Error::internal("a write left no item"))?;
         Ok(OperationResult::Resource(self.text(&record)?))
     }
 
@@ -250,9 +251,9 @@ fn condition(etag: Option<String>) -> Precondition {
     etag.map_or(Precondition::None, Precondition::IfMatch)
 }
 
-fn parameters(given: Vec<(String, Value)>) -> Result<Parameters> {
+fn parameters(pairs: Vec<(String, Value)>) -> Result<Parameters> {
     let one = |(name, value): (String, Value)| Value::from(Object::new().with("name", name).with("value", value));
-    Parameters::from_value(Some(&given.into_iter().map(one).collect::<Vec<_>>().into()))
+    Parameters::from_value(Some(&pairs.into_iter().map(one).collect::<Vec<_>>().into()))
 }
 
 fn to_script_error(error: Error) -> Error {

@@ -112,8 +112,9 @@ impl PlannedWrite {
 
 impl TriggeredWrite {
     fn new(at: &Admitted, planned: PlannedWrite, options: WriteOptions, triggers: &Triggers) -> Result<Self> {
-        let find =
-            |name: &Option<String>, when| name.as_ref().map(|name| find(at, name, when, planned.operation)).transpose();
+        let find = |name: &Option<String>, when| {
+            name.as_ref().map(|name| find_trigger(at, name, when, planned.operation)).transpose()
+        };
         let (pre, post) = (find(&triggers.pre, TriggerType::Pre)?, find(&triggers.post, TriggerType::Post)?);
         Ok(TriggeredWrite { pre, post, planned, options })
     }
@@ -160,7 +161,7 @@ impl TriggeredWrite {
     }
 }
 
-fn find(at: &Admitted, name: &str, when: TriggerType, operation: OperationType) -> Result<Arc<Script>> {
+fn find_trigger(at: &Admitted, name: &str, when: TriggerType, operation: OperationType) -> Result<Arc<Script>> {
     let script = at.container.scripts.named(ScriptKind::Trigger, name);
     let script = script.ok_or_else(|| Error::invalid(format!("The trigger '{name}' could not be found.")))?;
     match &script.definition.trigger {

@@ -65,10 +65,10 @@ impl PageTask {
             }
         }
         let finished = pipeline.finish(None)?;
-        let given = finished.rows.len() as u64;
+        let returned = finished.rows.len() as u64;
         let next = finished.next.is_some().then(|| QueryCursor {
-            skip: cursor.skip + given,
-            take: cursor.take.map(|take| take.saturating_sub(given)),
+            skip: cursor.skip + returned,
+            take: cursor.take.map(|take| take.saturating_sub(returned)),
             query: self.fingerprint(outer),
             ..cursor
         });

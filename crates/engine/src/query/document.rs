@@ -23,10 +23,10 @@ impl StoredItem<'_> {
         ItemRid { container: self.container, docnum: self.record.docnum }
     }
 
-    fn system(&self, name: &str) -> Option<Vec<u8>> {
+    fn system_property(&self, name: &str) -> Option<Vec<u8>> {
         match name {
             "_rid" => Some(format!("\"{}\"", self.rid()).into_bytes()),
-            "_self" => Some(format!("\"{}\"", link(self.rid())).into_bytes()),
+            "_self" => Some(format!("\"{}\"", self_link(self.rid())).into_bytes()),
             "_ts" => Some(self.record.ts_s.to_string().into_bytes()),
             "_attachments" => Some(b"\"attachments/\"".to_vec()),
             "_etag" => {
@@ -71,7 +71,7 @@ impl StoredItem<'_> {
     /// A stored property, or a system property.
     fn stored_or_system(&self, name: &PropertyName) -> Option<Cow<'_, [u8]>> {
         if name.text.starts_with('_')
-            && let Some(text) = self.system(&name.text)
+            && let Some(text) = self.system_property(&name.text)
         {
             return Some(Cow::Owned(text));
         }
@@ -79,7 +79,7 @@ impl StoredItem<'_> {
     }
 }
 
-fn link(rid: ItemRid) -> String {
+fn self_link(rid: ItemRid) -> String {
     format!("dbs/{}/colls/{}/docs/{rid}/", rid.container.database, rid.container)
 }
 

@@ -24,16 +24,16 @@ use crate::{Admitted, FeedRange};
 
 const QUERIES_PER_WORLD: usize = 20;
 pub const PAGES_MAX: usize = 3_000;
-const CUT_BYTES: usize = 12;
+const TRUNCATED_KEY_BYTES: usize = 12;
 
 /// One query, and how its pages are requested.
 pub struct Question {
-    pub asked: TestQuery,
+    pub query: TestQuery,
     pub block: Block,
     pub scope: FeedRange,
     pub size: PageSize,
     /// Cursors have truncated keys, as when a client limits the length of tokens.
-    pub cut: bool,
+    pub truncates_keys: bool,
     /// The largest partition is split after the first page. No later query uses that world.
     pub splits: bool,
 }
@@ -66,7 +66,7 @@ pub async fn check_world(chance: &mut Choices<'_>, again: &str, counts: &mut Pat
         if splits {
             size.rows = size.rows.min(many / 2).max(1); // there is a second page
         }
-        let question = Question { asked, block, scope, size, cut, splits };
+        let question = Question { query: asked, block, scope, size, truncates_keys: cut, splits };
         for (world, case) in [(&world, &case), (&bare, &case.without_index())] {
             if let Err(story) = check(world, &question, &keys, counts).await {
                 let (case, story) = smallest(case, &question, story).await;
@@ -128,7 +128,7 @@ pub async fn check(
     counts: &mut PathCounts,
 ) -> std::result::Result<(), String> {
     let documents = match is_scanned_by_key(question) {
-        true => world.documents_by_key(keys, &question.asked),
+        true => world.documents_by_key(keys, &question.query),
         false => world.documents_in(keys),
     };
     let geospatial = world.at.container.definition.geospatial;
@@ -145,7 +145,7 @@ pub async fn check(
         return Ok(());
     }
     let failure = |what: &str| {
-        let Question { asked, scope, size, cut, splits, .. } = question;
+        let Question { query: asked, scope, size, truncates_keys: cut, splits, .. } = question;
         let how = [(*cut, ", after truncated keys"), (*splits, ", split after the first page")];
         let how = how.into_iter().filter(|(is, _)| *is).map(|(_, how)| how).collect::<String>();
         format!("{what}\n{asked}\nin {scope:?} by {size:?}{how}")
@@ -201,7 +201,7 @@ pub fn item_query(
         text: asked.text.clone(),
         parameters: asked.parameters(),
         scope,
-        across: CrossPartition::ByServer,
+        cross_partition: CrossPartition::ByServer,
         size,
         from,
         enable_scan,
@@ -233,7 +233,7 @@ async fn pages(
             None => return Ok(rows),
         };
     }
-    panic!("pages without an end: {}", question.asked);
+    panic!("pages without an end: {}", question.query);
 }
 
 /// The page after a truncated key or, if the truncated key is ambiguous, after the whole one.
@@ -246,11 +246,11 @@ async fn page(
     counts: &mut PathCounts,
 ) -> Result<QueryPage> {
     let ask = |from| {
-        let query = item_query(&question.asked, question.scope.clone(), question.size, from, enable_scan);
+        let query = item_query(&question.query, question.scope.clone(), question.size, from, enable_scan);
         world.engine.query_items(at, query, None)
     };
-    if let Some(from) = from.as_ref().filter(|_| question.cut) {
-        let cut = from.shortened(CUT_BYTES);
+    if let Some(from) = from.as_ref().filter(|_| question.truncates_keys) {
+        let cut = from.shortened(TRUNCATED_KEY_BYTES);
         let is_cut = cut != *from;
         match ask(Some(cut)).await.result {
             Err(error) if error.message.contains("cannot be told") => {}

@@ -41,7 +41,7 @@ impl<'p> PageExecutor<'p> {
             hits = sorted_unique(hits);
         }
         // An index lookup for the filter excludes some of them.
-        Ok(Some(match &planned.choice {
+        Ok(Some(match &planned.access_path {
             AccessPath::IndexLookup(found) => intersection(hits, found.docnums.clone()),
             _ => hits,
         }))
@@ -57,24 +57,28 @@ impl<'p> PageExecutor<'p> {
         work: &mut ScanStats,
     ) -> Result<()> {
         let indexes = self.text_score.iter().map(|order| IndexSpec::FullText(order.path.clone())).collect();
-        let PlannedSlice { choice, us, reader } = planned;
-        let scored =
-            PlannedSlice { choice: AccessPath::IndexLookup(PostingList { docnums: hits, indexes }), us, reader };
-        work.add_plan(&scored.choice);
+        let PlannedSlice { access_path, cost_us, reader } = planned;
+        let scored = PlannedSlice {
+            access_path: AccessPath::IndexLookup(PostingList { docnums: hits, indexes }),
+            cost_us,
+            reader,
+        };
+        work.add_plan(&scored.access_path);
         if self.task.query.report.indexes {
-            work.add_path(slice.partition.range.id, &scored.choice);
+            work.add_path(slice.partition.range.id, &scored.access_path);
         }
         pipeline.expect_hits(true);
         pipeline.expect_order(false);
         self.scan(&scored, slice, 0, &[], pipeline, work)?;
-        let PlannedSlice { choice: AccessPath::IndexLookup(PostingList { docnums: hits, .. }), reader, .. } = scored
+        let PlannedSlice { access_path: AccessPath::IndexLookup(PostingList { docnums: hits, .. }), reader, .. } =
+            scored
         else {
             return Ok(());
         };
         if pipeline.admits_unscored() {
             pipeline.expect_hits(false);
             pipeline.expect_order(true);
-            self.scan(&PlannedSlice { choice, us, reader }, slice, 0, &hits, pipeline, work)?;
+            self.scan(&PlannedSlice { access_path, cost_us, reader }, slice, 0, &hits, pipeline, work)?;
         }
         Ok(())
     }

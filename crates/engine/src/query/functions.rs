@@ -15,47 +15,52 @@ use pleiad_sql::parse::{Diagnostic, Span};
 use super::page::{PageDeadline, PageTask};
 use crate::script_runtime::script_error;
 
-pub struct UserDefined {
+pub struct UserDefinedFunctions {
     /// At most ten: a linear search is fast enough.
-    found: Vec<(String, Udf)>,
+    functions: Vec<(String, Udf)>,
     calls: AtomicU64,
     /// Time spent in calls, if timings were requested.
-    took_ns: Option<AtomicU64>,
+    elapsed_ns: Option<AtomicU64>,
     /// The deadline of the page: slow functions use up its time.
-    budget: PageDeadline,
+    deadline: PageDeadline,
 }
 
-impl UserDefined {
+impl UserDefinedFunctions {
     pub fn find(named: &[(&str, Span)], task: &PageTask) -> Result<Self> {
         let mut found = Vec::with_capacity(named.len());
         for (name, span) in named {
             let script = task.at.container.scripts.named(ScriptKind::UserDefinedFunction, name);
-            let script = script.ok_or_else(|| unknown(name, *span).into_error(&task.query.text))?;
+            let script = script.ok_or_else(|| unknown_function(name, *span).into_error(&task.query.text))?;
             let function = task.scripts.functions.declare(&script.program).map_err(|error| script_error(&error))?;
             found.push(((*name).to_owned(), function));
         }
         let took_ns = task.query.report.times.then(AtomicU64::default);
-        Ok(UserDefined { found, calls: AtomicU64::new(0), took_ns, budget: task.deadline.clone() })
+        Ok(UserDefinedFunctions {
+            functions: found,
+            calls: AtomicU64::new(0),
+            elapsed_ns: took_ns,
+            deadline: task.deadline.clone(),
+        })
     }
 
     pub fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
 
-    pub fn took(&self) -> Duration {
-        self.took_ns.as_ref().map_or(Duration::ZERO, |took| Duration::from_nanos(took.load(Ordering::Relaxed)))
+    pub fn elapsed(&self) -> Duration {
+        self.elapsed_ns.as_ref().map_or(Duration::ZERO, |took| Duration::from_nanos(took.load(Ordering::Relaxed)))
     }
 }
 
-impl UserFunctions for UserDefined {
+impl UserFunctions for UserDefinedFunctions {
     fn call(&self, name: &str, arguments: &[Datum<'_>]) -> Result<Option<Value>> {
-        let found = self.found.iter().find(|(known, _)| known == name);
+        let found = self.functions.iter().find(|(known, _)| known == name);
         let (_, function) = found.ok_or_else(|| Error::internal("a query calls a function that was not looked up"))?;
         self.calls.fetch_add(1, Ordering::Relaxed);
-        self.budget.check()?;
+        self.deadline.check()?;
         // No argument is undefined: the function would not be called then.
         let arguments = arguments.iter().map(|argument| argument.as_deref().unwrap_or(&Value::Null));
-        let began = self.took_ns.as_ref().map(|took| (took, Instant::now()));
+        let began = self.elapsed_ns.as_ref().map(|took| (took, Instant::now()));
         let answer = function.call(arguments).map_err(|error| script_error(&error));
         if let Some((took, began)) = began {
             took.fetch_add(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
@@ -64,7 +69,7 @@ impl UserFunctions for UserDefined {
     }
 }
 
-fn unknown(name: &str, span: Span) -> Diagnostic {
+fn unknown_function(name: &str, span: Span) -> Diagnostic {
     let message = format!("User-defined function '{name}' could not be resolved.");
     Diagnostic::plain(span, message).with_hint("Create it in this container first; names are case-sensitive.")
 }

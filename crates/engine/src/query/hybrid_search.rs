@@ -13,7 +13,7 @@ use pleiad_sql::rank::{ScoredItem, fuse};
 use pleiad_sql::run::{PageSize, RowSet};
 
 use super::cursor::{CursorPosition, QueryCursor};
-use super::page::{CrossPartition, MATERIALIZED, PageRequest, PageTask, QueryPage, other_query};
+use super::page::{CrossPartition, MATERIALIZED, PageRequest, PageTask, QueryPage, wrong_query_error};
 use super::page_cost::PageCost;
 use super::report::QueryReport;
 use super::route;
@@ -30,7 +30,7 @@ impl PageTask {
         cost: &mut PageCost,
     ) -> Result<QueryPage> {
         // Only checks whether the query is allowed in this scope.
-        route::routed_ranges(&self.at, page.scope, select, page.bind, page.across)?;
+        route::routed_ranges(&self.at, page.scope, select, page.bind, page.cross_partition)?;
         let mut report = QueryReport::default();
         let mut run_query = |text: &str, scope: &FeedRange| {
             let mut query_cost = PageCost::default();
@@ -68,7 +68,7 @@ impl PageTask {
         cost: &mut PageCost,
     ) -> Result<(Vec<Value>, QueryReport)> {
         let select = check::parse_and_check(text)?;
-        let page = PageRequest { from: None, size: MATERIALIZED, across: CrossPartition::ByServer, ..page };
+        let page = PageRequest { from: None, size: MATERIALIZED, cross_partition: CrossPartition::ByServer, ..page };
         let read = self.read(&select, &compile(&select, text, page.bind)?, page, lsns, cost)?;
         if read.next.is_some() {
             return Err(Error::new(Kind::TooLarge, TOO_MANY));
@@ -88,21 +88,21 @@ impl PageTask {
         let query = self.fingerprint(select);
         let passed = match page.from {
             None => 0,
-            Some(cursor) if cursor.query != query => return Err(other_query()),
+            Some(cursor) if cursor.query != query => return Err(wrong_query_error()),
             Some(cursor) => cursor.passed,
         };
         let to_usize = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
         let (skip, take) = hybrid.window();
         let rows = rows.iter().skip(to_usize(skip)).take(take.map_or(usize::MAX, to_usize));
-        let (given, more) = fill(rows.skip(to_usize(passed)), page.size);
-        let passed = passed + given.len() as u64;
+        let (returned, more) = fill_page(rows.skip(to_usize(passed)), page.size);
+        let passed = passed + returned.len() as u64;
         let next = more.then_some(QueryCursor { query, skip: 0, take: None, passed, at: CursorPosition::Row(passed) });
-        Ok((given, next))
+        Ok((returned, next))
     }
 }
 
 /// As many rows as fit into a page, and whether others are left.
-fn fill<'r>(rows: impl Iterator<Item = &'r ScoredItem>, size: PageSize) -> (RowSet, bool) {
+fn fill_page<'r>(rows: impl Iterator<Item = &'r ScoredItem>, size: PageSize) -> (RowSet, bool) {
     let mut page = RowSet::default();
     for row in rows {
         let text = json::to_string(&row.payload);

@@ -414,10 +414,10 @@ pub fn sorted_unique(mut found: DocnumList) -> DocnumList {
 
 pub fn intersection(left: DocnumList, right: DocnumList) -> DocnumList {
     let mut right = right.into_iter().peekable();
-    let mut kept = left;
-    kept.retain(|docnum| {
+    let mut common = left;
+    common.retain(|docnum| {
         while right.next_if(|other| other < docnum).is_some() {}
         right.peek() == Some(docnum)
     });
-    kept
+    common
 }

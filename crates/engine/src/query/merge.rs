@@ -32,11 +32,11 @@ pub struct PageExecutor<'p> {
     pub task: &'p PageTask,
     pub container: &'p Container,
     pub block: &'p Block,
-    pub condition: Option<IndexPredicate<'p>>,
+    pub predicate: Option<IndexPredicate<'p>>,
     pub order: Vec<OrderPath>,
     pub keys: Vec<KeyPath>,
     pub ordering: OrderStrategy,
-    pub nearest: Option<VectorOrder<'p>>,
+    pub vector_order: Option<VectorOrder<'p>>,
     pub text_score: Option<TextScoreOrder<'p>>,
     pub text_aggregates: Option<Vec<TextAggregate<'p>>>,
     pub start: PageStart,
@@ -86,7 +86,7 @@ impl<'p> PageExecutor<'p> {
     }
 
     /// About how many rows a slice must return.
-    fn wanted(&self) -> usize {
+    fn rows_needed(&self) -> usize {
         let page = self.size.rows.saturating_add(1);
         let take = self.start.take.map_or(usize::MAX, |take| usize::try_from(take).unwrap_or(usize::MAX));
         page.min(take).saturating_add(usize::try_from(self.start.skip).unwrap_or(usize::MAX))
@@ -97,10 +97,10 @@ impl<'p> PageExecutor<'p> {
         let mut pipeline = self.pipeline();
         pipeline.add_constant_row()?;
         let Finished { rows, next } = pipeline.finish(None)?;
-        let given = rows.len() as u64;
+        let returned = rows.len() as u64;
         let next = next.map(|_| PageStart {
-            skip: self.start.skip + given,
-            take: self.start.take.map(|take| take.saturating_sub(given)),
+            skip: self.start.skip + returned,
+            take: self.start.take.map(|take| take.saturating_sub(returned)),
             at: run::ResumePoint::Beginning,
         });
         let at = next.as_ref().map(|_| CursorPosition::Row(0));
@@ -160,16 +160,16 @@ impl<'p> PageExecutor<'p> {
         cost: &mut PageCost,
         work: &mut ScanStats,
     ) -> Result<ScanEnd> {
-        let mut here = ScanStats::default();
+        let mut slice_work = ScanStats::default();
         let planned =
-            self.open(slice).and_then(|reader| self.plan_access(reader, slice, cursor.after(), false, &mut here));
+            self.open(slice).and_then(|reader| self.plan_access(reader, slice, cursor.after(), false, &mut slice_work));
         let ended = planned.and_then(|planned| {
-            check_inline(planned.us)?;
+            check_inline(planned.cost_us)?;
             pipeline.resume(cursor.docnum, cursor.rows);
-            self.scan(&planned, slice, cursor.after(), &[], pipeline, &mut here)
+            self.scan(&planned, slice, cursor.after(), &[], pipeline, &mut slice_work)
         });
-        cost.add_work(cost.last(), &here);
-        work.add(here);
+        cost.add_work(cost.last(), &slice_work);
+        work.add(slice_work);
         ended
     }
 
@@ -193,27 +193,27 @@ impl<'p> PageExecutor<'p> {
         }
         let (mut sum, mut spent_us) = (None, 0.0);
         for (at, slice) in slices.iter().enumerate() {
-            let mut here = ScanStats::default();
-            let rest = self.plan_slice(slice, &mut here).and_then(|planned| {
+            let mut slice_work = ScanStats::default();
+            let rest = self.plan_slice(slice, &mut slice_work).and_then(|planned| {
                 // The slices after it are likely to take as long.
-                let us = spent_us + planned.us * (slices.len() - at) as f64;
+                let us = spent_us + planned.cost_us * (slices.len() - at) as f64;
                 check_inline(us)?;
                 if us > self.task.parallelism.serial_us_max && (at + 1 < slices.len() || self.is_long(&planned)) {
                     return Ok(Some(planned));
                 }
-                spent_us += planned.us;
-                self.add_slice(&mut sum, slice, planned, &mut here).map(|()| None)
+                spent_us += planned.cost_us;
+                self.add_slice(&mut sum, slice, planned, &mut slice_work).map(|()| None)
             });
             if let Ok(Some(planned)) = rest {
-                let (sum, stats) = self.run_parallel(sum, &slices[at..], planned, here);
-                for (offset, here) in stats {
-                    cost.add_work(at + offset, &here);
-                    work.add(here);
+                let (sum, stats) = self.run_parallel(sum, &slices[at..], planned, slice_work);
+                for (offset, slice_work) in stats {
+                    cost.add_work(at + offset, &slice_work);
+                    work.add(slice_work);
                 }
                 return sum?.finish(None);
             }
-            cost.add_work(at, &here);
-            work.add(here);
+            cost.add_work(at, &slice_work);
+            work.add(slice_work);
             rest?;
         }
         sum.unwrap_or_else(|| self.pipeline()).finish(None)
@@ -239,19 +239,19 @@ impl<'p> PageExecutor<'p> {
         if self.block.only_counts()
             && let Some(items) = reader.count(slice)?
         {
-            let choice = AccessPath::ItemCount(items);
-            self.record_plan(slice, &choice, work);
-            return Ok(PlannedSlice { choice, us: 0.0, reader });
+            let access_path = AccessPath::ItemCount(items);
+            self.record_plan(slice, &access_path, work);
+            return Ok(PlannedSlice { access_path, cost_us: 0.0, reader });
         }
         if self.text_aggregates.is_some()
             && let Some(figures) = self.text_counts(slice, &reader, work)?
         {
-            let choice = AccessPath::TextCounts(figures);
-            self.record_plan(slice, &choice, work);
+            let access_path = AccessPath::TextCounts(figures);
+            self.record_plan(slice, &access_path, work);
             if self.task.query.report.indexes {
                 work.add_indexes(slice.partition.range.id, self.text_count_indexes());
             }
-            return Ok(PlannedSlice { choice, us: 0.0, reader });
+            return Ok(PlannedSlice { access_path, cost_us: 0.0, reader });
         }
         // DISTINCT reads all items anyway, in order or not.
         self.plan_access(reader, slice, 0, !self.block.distinct, work)
@@ -278,7 +278,7 @@ impl<'p> PageExecutor<'p> {
         if let Some(hits) = self.hits(slice, &planned)? {
             return self.scan_by_score(pipeline, slice, planned, hits, work);
         }
-        pipeline.expect_order(matches!(planned.choice, AccessPath::OrderedScan(_) | AccessPath::VectorScan(_)));
+        pipeline.expect_order(matches!(planned.access_path, AccessPath::OrderedScan(_) | AccessPath::VectorScan(_)));
         if self.scan(&planned, slice, 0, &[], pipeline, work)? == ScanEnd::Unordered {
             // Items that were already read give the same rows again: the reader keeps its snapshot.
             pipeline.expect_order(false);
@@ -322,16 +322,17 @@ impl<'p> PageExecutor<'p> {
         let began = Instant::now();
         let may_scan_in_order = may_scan_in_order && !reader.has_overlay();
         let context = self.task.context();
-        let (choice, us) = {
+        let (access_path, cost_us) = {
             let index = self.container.schema.usable_index();
             let searcher = IndexSearcher::new(&reader, index, &context, &self.task.deadline);
-            let (condition, size) = (self.condition.as_ref(), self.size);
+            let (predicate, size) = (self.predicate.as_ref(), self.size);
             let (ordering, start) = (&self.ordering, &self.start);
-            let nearest = self.nearest.as_ref();
-            let request = PlanRequest { slice, condition, ordering, nearest, start, size, may_scan_in_order, after };
+            let vector_order = self.vector_order.as_ref();
+            let request =
+                PlanRequest { slice, predicate, ordering, vector_order, start, size, may_scan_in_order, after };
             plan_slice(&searcher, &request)?
         };
-        let choice = match choice {
+        let access_path = match access_path {
             choice if !reader.has_overlay() => choice,
             AccessPath::IndexLookup(found) => {
                 let docnums = reader.with_overlay(slice, Some(found.docnums), after)?;
@@ -341,8 +342,8 @@ impl<'p> PageExecutor<'p> {
             _ => AccessPath::KeyRange(reader.with_overlay(slice, None, after)?),
         };
         work.looking_up += began.elapsed();
-        self.record_plan(slice, &choice, work);
-        Ok(PlannedSlice { choice, us, reader })
+        self.record_plan(slice, &access_path, work);
+        Ok(PlannedSlice { access_path, cost_us, reader })
     }
 
     /// Names of indexes are recorded on request only: formatting them would slow down short queries.
@@ -362,7 +363,7 @@ impl<'p> PageExecutor<'p> {
         pipeline: &mut RowPipeline<'_>,
         work: &mut ScanStats,
     ) -> Result<ScanEnd> {
-        self.slice_scan(planned, slice, seen).run(&planned.choice, after, pipeline, work)
+        self.slice_scan(planned, slice, seen).run(&planned.access_path, after, pipeline, work)
     }
 
     pub(super) fn slice_scan<'f>(
@@ -379,9 +380,9 @@ impl<'p> PageExecutor<'p> {
             schema: &self.container.schema,
             deadline: &self.task.deadline,
             order: &self.keys,
-            nearest: self.nearest.as_ref(),
+            vector_order: self.vector_order.as_ref(),
             start: &self.start,
-            wanted: self.wanted(),
+            rows_needed: self.rows_needed(),
             seen,
             may_end_early: is_stream(self.block),
             times: self.task.query.report.times,
@@ -391,8 +392,8 @@ impl<'p> PageExecutor<'p> {
 
 /// The access path of a slice, its estimated cost in microseconds, and the reader that it uses.
 pub(super) struct PlannedSlice {
-    pub choice: AccessPath,
-    pub us: f64,
+    pub access_path: AccessPath,
+    pub cost_us: f64,
     pub reader: PartitionReader,
 }
 

@@ -27,7 +27,7 @@ use pleiad_storage::{at_hand, has_given_up, not_at_hand, waiting_here};
 use tokio::runtime::Handle;
 
 use super::cursor::{CursorPosition, QueryCursor, RangeCursor, overlaps, remaining};
-use super::functions::UserDefined;
+use super::functions::UserDefinedFunctions;
 use super::merge::{PageExecutor, cores, is_stream};
 use super::page_cost::PageCost;
 use super::parallel::Parallelism;
@@ -50,7 +50,7 @@ pub struct ItemQuery {
     pub text: String,
     pub parameters: Parameters,
     pub scope: FeedRange,
-    pub across: CrossPartition,
+    pub cross_partition: CrossPartition,
     pub size: PageSize,
     pub from: Option<QueryCursor>,
     pub report: ReportOptions,
@@ -87,9 +87,9 @@ pub struct QueryPage {
 }
 
 /// The time after which a page ends early.
-const PAGE_MS: u64 = 5_000;
+const EARLY_END_MS: u64 = 5_000;
 /// The time limit of a page that must read all items before it has a row. Clients wait about as long.
-const WHOLE_PAGE_MS: u64 = 60_000;
+const PAGE_TIMEOUT_MS: u64 = 60_000;
 /// A longer query takes a while to parse: it runs on a blocking thread.
 const SHORT_TEXT_BYTES: usize = 4 << 10;
 /// The memory limit for building one row.
@@ -136,7 +136,7 @@ impl PageDeadline {
     /// Whether the time has elapsed: a page can end here.
     pub fn is_elapsed(&self) -> Result<bool> {
         self.check()?;
-        Ok(self.spent_ms() >= PAGE_MS)
+        Ok(self.spent_ms() >= EARLY_END_MS)
     }
 
     /// Fails if the client no longer waits, or has waited too long.
@@ -145,8 +145,8 @@ impl PageDeadline {
             return Err(Error::unavailable("the client went away"));
         }
         match self.spent_ms() {
-            ..PAGE_MS => Ok(()),
-            PAGE_MS..WHOLE_PAGE_MS => {
+            ..EARLY_END_MS => Ok(()),
+            EARLY_END_MS..PAGE_TIMEOUT_MS => {
                 self.flags.late.store(true, Atomic::Relaxed);
                 Ok(())
             }
@@ -193,7 +193,7 @@ impl Engine {
             if !matches!(&answer.result, Err(Error { kind: Kind::Outdated, .. })) {
                 return answer;
             }
-            self.catalog.changes_published().await;
+            self.catalog.wait_for_changes().await;
             at = match self.admit(ContainerName::Rid(at.container.rid), None) {
                 Ok(newer) => newer.in_class(at.class),
                 Err(error) => return EngineResponse::failed(error),
@@ -250,7 +250,7 @@ pub(super) struct PageTask {
     pub deadline: PageDeadline,
     pub scripts: Interpreters,
     /// The user-defined functions that the text calls, looked up before the first row.
-    pub functions: OnceLock<UserDefined>,
+    pub functions: OnceLock<UserDefinedFunctions>,
     pub started_ms: u64,
     pub handle: Handle,
     pub parallelism: Parallelism,
@@ -263,7 +263,7 @@ pub(super) struct PageTask {
 pub(super) struct PageRequest<'p> {
     pub bind: Bind<'p>,
     pub scope: &'p FeedRange,
-    pub across: CrossPartition,
+    pub cross_partition: CrossPartition,
     pub from: Option<&'p QueryCursor>,
     pub size: PageSize,
     /// When parsing of the text began.
@@ -307,14 +307,14 @@ impl PageTask {
             started_ms: Some(self.started_ms),
         };
         let began = Instant::now();
-        let statement = statement_cache::read(&self.query.text)?;
+        let statement = statement_cache::get_or_parse(&self.query.text)?;
         let select = &statement.select;
         let counts = check::check_parameters(select, bind.parameters, &self.query.text)?;
         self.find_functions(select)?;
         // A client that fuses component queries reads no further than the first page of each.
         let size = if is_component_query(select) { MATERIALIZED } else { self.query.size };
-        let (scope, across) = (&self.query.scope, self.query.across);
-        let page = PageRequest { bind, scope, across, from: self.query.from.as_ref(), size, began };
+        let (scope, cross_partition) = (&self.query.scope, self.query.cross_partition);
+        let page = PageRequest { bind, scope, cross_partition, from: self.query.from.as_ref(), size, began };
         if let Some(hybrid) = Hybrid::of(select, &self.query.text, bind, counts, ComponentFormat::Sorted)? {
             not_at_hand()?;
             return self.run_hybrid_search(&hybrid, select, page, lsns, cost);
@@ -333,14 +333,14 @@ impl PageTask {
         if !self.query.report.advice || self.query.from.is_some() {
             return Vec::new();
         }
-        statement_cache::read(&self.query.text).map_or(Vec::new(), |statement| advice(&statement.select))
+        statement_cache::get_or_parse(&self.query.text).map_or(Vec::new(), |statement| advice(&statement.select))
     }
 
     fn find_functions(&self, select: &Select) -> Result<()> {
         let named = check::user_functions(select);
         if !named.is_empty() {
             not_at_hand()?; // scripts run on blocking threads only
-            let found = UserDefined::find(&named, self)?;
+            let found = UserDefinedFunctions::find(&named, self)?;
             self.functions.get_or_init(|| found);
         }
         Ok(())
@@ -366,7 +366,7 @@ impl PageTask {
         if !block.is_simple() {
             not_at_hand()?;
         }
-        let routed = route::routed_ranges(&self.at, page.scope, select, page.bind, page.across)?;
+        let routed = route::routed_ranges(&self.at, page.scope, select, page.bind, page.cross_partition)?;
         let whole = || CursorPosition::Ranges(routed.ranges.iter().cloned().map(RangeCursor::whole).collect());
         let cursor = self.cursor(select, block, page.from, whole)?;
         let order = index_predicate::order_paths(block);
@@ -376,11 +376,11 @@ impl PageTask {
             task: self,
             container,
             block,
-            condition: index_predicate::index_predicate(block),
+            predicate: index_predicate::index_predicate(block),
             keys: KeyPath::of(order.as_deref().unwrap_or_default()),
             order: order.unwrap_or_default(),
             ordering,
-            nearest: index_predicate::vector_order(block),
+            vector_order: index_predicate::vector_order(block),
             text_score: index_predicate::text_score_order(block),
             text_aggregates: index_predicate::text_aggregates(block),
             start: cursor.start(),
@@ -391,7 +391,7 @@ impl PageTask {
             CursorPosition::Ranges(cursors) if page.from.is_some() => {
                 let of_key = routed.is_one_key || matches!(page.scope, FeedRange::PartitionKey(_));
                 if of_key && !cursors.is_empty() && !overlaps(&routed.ranges, cursors) {
-                    return Err(other_query());
+                    return Err(wrong_query_error());
                 }
                 remaining(&routed.ranges, cursors)
             }
@@ -403,7 +403,7 @@ impl PageTask {
             executor.run_sequential(cursors, lsns, cost, &mut work)?
         } else {
             let finished = executor.run_merged(slices(container, cursors), lsns, cost, &mut work)?;
-            let next = finished.next.as_ref().map(next_at);
+            let next = finished.next.as_ref().map(next_position);
             (finished, next)
         };
         let next = next.zip(finished.next).map(|(at, start)| QueryCursor {
@@ -413,16 +413,16 @@ impl PageTask {
             passed: cursor.passed + cursor.skip.saturating_sub(start.skip) + finished.rows.len() as u64,
             at,
         });
-        let calling = self.functions.get().map_or(Duration::ZERO, UserDefined::took);
+        let calling = self.functions.get().map_or(Duration::ZERO, UserDefinedFunctions::elapsed);
         let report = QueryReport { calling, ..QueryReport::new(&work, &finished.rows) };
         if !self.query.report.indexes {
             return Ok(QueryPage { rows: finished.rows, next, report });
         }
         let needs = IndexNeeds {
-            condition: executor.condition.as_ref(),
+            predicate: executor.predicate.as_ref(),
             order: &executor.order,
             ordering: &executor.ordering,
-            nearest: executor.nearest.as_ref(),
+            vector_order: executor.vector_order.as_ref(),
             text_score: executor.text_score.as_ref(),
         };
         let report = report.with_indexes(&work, &needs, usable);
@@ -442,7 +442,7 @@ impl PageTask {
         beginning: impl FnOnce() -> CursorPosition,
     ) -> Result<QueryCursor> {
         match from {
-            Some(cursor) if cursor.query != self.fingerprint(select) => Err(other_query()),
+            Some(cursor) if cursor.query != self.fingerprint(select) => Err(wrong_query_error()),
             Some(cursor) => Ok(cursor.clone()),
             // The fingerprint of the query is set when there is another page.
             None => Ok(QueryCursor { query: 0, skip: block.offset, take: block.take, passed: 0, at: beginning() }),
@@ -495,11 +495,11 @@ impl Hasher for Fingerprint {
     }
 }
 
-pub(super) fn other_query() -> Error {
+pub(super) fn wrong_query_error() -> Error {
     Error::invalid("The continuation token belongs to another query: start again without it.")
 }
 
-fn next_at(start: &PageStart) -> CursorPosition {
+fn next_position(start: &PageStart) -> CursorPosition {
     match &start.at {
         run::ResumePoint::Key(resume_key) => CursorPosition::Key(resume_key.clone()),
         run::ResumePoint::Row(rows) => CursorPosition::Row(*rows),

@@ -52,7 +52,7 @@ pub enum Morsel {
 
 impl PlannedSlice {
     fn is_long(&self, parallelism: &Parallelism) -> bool {
-        match &self.choice {
+        match &self.access_path {
             AccessPath::FullScan => self.reader.items() > parallelism.docnums_per_morsel,
             choice => choice.docnums().is_some_and(|docnums| docnums.len() > parallelism.postings_per_morsel),
         }
@@ -70,7 +70,7 @@ struct MorselSource {
 
 impl MorselSource {
     fn next(&mut self, parallelism: &Parallelism) -> Result<Option<Morsel>> {
-        let morsel = match &self.planned.choice {
+        let morsel = match &self.planned.access_path {
             AccessPath::FullScan => self.next_docnums(parallelism.docnums_per_morsel)?,
             choice => {
                 let found = choice.docnums().map_or(0, <[u64]>::len);
@@ -189,7 +189,7 @@ impl<'p> WorkQueue<'_, 'p> {
     }
 
     /// The worker that planned the slice scans it as one morsel.
-    fn mark_whole(&self, slice: usize) {
+    fn mark_single_morsel(&self, slice: usize) {
         let mut state = self.state.lock();
         state.morsel_counts.insert(slice, 1);
         self.slice_planned(&mut state);
@@ -236,8 +236,8 @@ impl Drop for FailOnDrop<'_, '_, '_> {
 
 impl<'p> PageExecutor<'p> {
     /// Whether other workers could help with this slice. A full-text score has an access path of its own.
-    pub(super) fn is_long(&self, way: &PlannedSlice) -> bool {
-        self.text_score.is_none() && way.is_long(&self.task.parallelism)
+    pub(super) fn is_long(&self, planned: &PlannedSlice) -> bool {
+        self.text_score.is_none() && planned.is_long(&self.task.parallelism)
     }
 
     /// Merges slices into the result so far, on several threads. The first slice is planned, and `work` is what that
@@ -301,7 +301,7 @@ impl<'p> PageExecutor<'p> {
             queue.state.lock().note(at, work);
             return Ok(());
         }
-        queue.mark_whole(at);
+        queue.mark_single_morsel(at);
         let pipeline = self.scan_slice(slice, planned, &mut work);
         queue.add(at, 0, pipeline, work)
     }
@@ -315,7 +315,7 @@ impl<'p> PageExecutor<'p> {
     ) -> Result<RowPipeline<'p>> {
         self.task.deadline.check()?;
         let mut pipeline = self.pipeline();
-        self.slice_scan(planned, slice, &[]).run_morsel(&planned.choice, morsel, &mut pipeline, work)?;
+        self.slice_scan(planned, slice, &[]).run_morsel(&planned.access_path, morsel, &mut pipeline, work)?;
         Ok(pipeline)
     }
 }

@@ -120,12 +120,12 @@ pub fn order_strategy(
             Ok(OrderStrategy::Path { path: path.clone(), covers_all_items: index.is_explicit(&path.path) })
         }
         (1, Some([path])) if index.policy_includes(&path.path) => Ok(OrderStrategy::Sort),
-        (1, Some([path])) if !enable_scan && !path.path.is_empty() => Err(no_path(path, index)),
+        (1, Some([path])) if !enable_scan && !path.path.is_empty() => Err(missing_path_error(path, index)),
         (1, _) => Ok(OrderStrategy::Sort),
-        (_, Some(paths)) => match index.composites().iter().find_map(|composite| matching(composite, paths)) {
+        (_, Some(paths)) => match index.composites().iter().find_map(|composite| match_composite(composite, paths)) {
             Some((index, backward)) => Ok(OrderStrategy::Composite { index, backward }),
             None if enable_scan => Ok(OrderStrategy::Sort),
-            None => Err(no_composite(paths, index)),
+            None => Err(missing_composite_error(paths, index)),
         },
         (_, None) => Ok(OrderStrategy::Sort),
     }
@@ -135,7 +135,7 @@ pub fn order_strategy(
 const BEING_BUILT: &str =
     "The container's indexing policy has it, and its index is being built: ask again when that is done.";
 
-fn no_path(path: &OrderPath, index: UsableIndex<'_>) -> Error {
+fn missing_path_error(path: &OrderPath, index: UsableIndex<'_>) -> Error {
     let text = path_text(&path.path);
     let remedy = match index.will_index(&path.path) {
         true => format!("\"{text}/?\" cannot be used yet. {BEING_BUILT}"),
@@ -144,9 +144,9 @@ fn no_path(path: &OrderPath, index: UsableIndex<'_>) -> Error {
     Error::invalid(format!("Order-by item requires a corresponding index path. {remedy}"))
 }
 
-fn no_composite(paths: &[OrderPath], index: UsableIndex<'_>) -> Error {
+fn missing_composite_error(paths: &[OrderPath], index: UsableIndex<'_>) -> Error {
     let text = composite_text(paths);
-    let remedy = match index.planned_composites().iter().any(|composite| matching(composite, paths).is_some()) {
+    let remedy = match index.planned_composites().iter().any(|composite| match_composite(composite, paths).is_some()) {
         true => format!("{text} cannot be used yet. {BEING_BUILT}"),
         false => format!("Add {text} to compositeIndexes in the container's indexing policy."),
     };
@@ -156,16 +156,16 @@ fn no_composite(paths: &[OrderPath], index: UsableIndex<'_>) -> Error {
 
 /// The composite index and whether to scan it backward, if it has the paths of `ORDER BY` with all directions equal or
 /// all reversed.
-fn matching(composite: &CompositeIndex, order: &[OrderPath]) -> Option<(CompositeIndex, bool)> {
+fn match_composite(composite: &CompositeIndex, order: &[OrderPath]) -> Option<(CompositeIndex, bool)> {
     if composite.paths.len() != order.len() {
         return None;
     }
     let same_paths = composite.paths.iter().zip(order).all(|(own, asked)| own.path.steps == asked.path);
     let descends = |at: usize| composite.paths.get(at).is_some_and(|path| path.order() == SortOrder::Descending);
     let flips = || order.iter().enumerate().map(|(at, asked)| descends(at) != asked.descending);
-    let one_way = flips().all(|flip| flip) || !flips().any(|flip| flip);
+    let same_directions = flips().all(|flip| flip) || !flips().any(|flip| flip);
     // Index rows are stored with the first path ascending.
-    (same_paths && one_way).then(|| (composite.clone(), order.first().is_some_and(|first| first.descending)))
+    (same_paths && same_directions).then(|| (composite.clone(), order.first().is_some_and(|first| first.descending)))
 }
 
 fn composite_text(order: &[OrderPath]) -> String {
@@ -178,9 +178,9 @@ fn composite_text(order: &[OrderPath]) -> String {
 
 pub struct PlanRequest<'a> {
     pub slice: &'a PartitionSlice,
-    pub condition: Option<&'a IndexPredicate<'a>>,
+    pub predicate: Option<&'a IndexPredicate<'a>>,
     pub ordering: &'a OrderStrategy,
-    pub nearest: Option<&'a VectorOrder<'a>>,
+    pub vector_order: Option<&'a VectorOrder<'a>>,
     pub start: &'a PageStart,
     pub size: PageSize,
     /// An ordered scan is allowed: the pipeline can stop early, and the index has the order of all items.
@@ -202,18 +202,19 @@ pub fn plan_slice(searcher: &IndexSearcher<'_>, request: &PlanRequest<'_>) -> Re
     let scan = ordered_scan(request).filter(|_| request.may_scan_in_order && !has_unindexed);
     // The index predicate is on the sort key alone: every item of the ordered scan satisfies it, so the scan is about
     // as short as the page.
-    let bound = match (&scan, request.condition) {
+    let bound = match (&scan, request.predicate) {
         (Some(scan), Some(IndexPredicate::Path(lookup))) => {
             is_bound_by(scan, lookup) && searcher.reader().is_within(&request.slice.keys)
         }
         _ => false,
     };
-    if let Some(scan) = scan.as_ref().filter(|_| bound && wanted(request) * ITEM_US < base.us) {
-        return Ok((AccessPath::OrderedScan(scan.clone()), wanted(request) * ITEM_US));
+    if let Some(scan) = scan.as_ref().filter(|_| bound && rows_needed(request) * ITEM_US < base.cost_us) {
+        return Ok((AccessPath::OrderedScan(scan.clone()), rows_needed(request) * ITEM_US));
     }
     // Probing every value of a long list would cost more than reading the few items there are.
-    let is_worth_probing = |lookups: usize| lookups <= LOOKUPS_ALWAYS_COSTED || lookups as f64 * PROBE_US < base.us;
-    let cost = match request.condition {
+    let is_worth_probing =
+        |lookups: usize| lookups <= LOOKUPS_ALWAYS_COSTED || lookups as f64 * PROBE_US < base.cost_us;
+    let cost = match request.predicate {
         Some(condition) if is_worth_probing(condition.lookups()) => {
             if condition.lookups() > LOOKUPS_ALWAYS_COSTED {
                 not_at_hand()?;
@@ -225,12 +226,12 @@ pub fn plan_slice(searcher: &IndexSearcher<'_>, request: &PlanRequest<'_>) -> Re
     let items = searcher.reader().items() as f64;
     if let Some(scan) = scan {
         let us = ordered_scan_us(request, bound, cost, items);
-        if us < base.us.min(cost.map_or(f64::INFINITY, Cost::us)) {
+        if us < base.cost_us.min(cost.map_or(f64::INFINITY, Cost::us)) {
             return Ok((AccessPath::OrderedScan(scan), us));
         }
     }
-    if let (Some(condition), Some(cost)) = (request.condition, cost)
-        && cost.us() < base.us
+    if let (Some(condition), Some(cost)) = (request.predicate, cost)
+        && cost.us() < base.cost_us
         && let Some(mut found) = searcher.find(condition, request.after)?
         && let Some(unindexed) = if has_unindexed { searcher.unindexed(request.after)? } else { Some(Vec::new()) }
     {
@@ -240,12 +241,12 @@ pub fn plan_slice(searcher: &IndexSearcher<'_>, request: &PlanRequest<'_>) -> Re
         }
         return Ok((AccessPath::IndexLookup(found), cost.us()));
     }
-    Ok((base.choice, base.us))
+    Ok((base.access_path, base.cost_us))
 }
 
 /// The vector index on the path whose vectors the query compares.
 fn vector_index<'a>(searcher: &IndexSearcher<'a>, request: &PlanRequest<'_>) -> Option<&'a VectorRule> {
-    let nearest = request.nearest?;
+    let nearest = request.vector_order?;
     searcher.index().vector(&nearest.path).filter(|rule| rule.fits(&nearest.measure))
 }
 
@@ -259,11 +260,11 @@ fn vector_scan(
 ) -> Result<(AccessPath, f64)> {
     let (items, dimensions) = (searcher.reader().items() as f64, rule.kind.dimensions as f64);
     let read_us = ITEM_US + dimensions * READ_ELEMENT_US;
-    let cost = request.condition.map_or(Ok(None), |condition| searcher.cost(condition))?;
+    let cost = request.predicate.map_or(Ok(None), |condition| searcher.cost(condition))?;
     let lookup_us = cost.map_or(f64::INFINITY, |cost| cost.us() + cost.items * read_us);
-    let base_us = base.us + base.items * dimensions * READ_ELEMENT_US;
+    let base_us = base.cost_us + base.items * dimensions * READ_ELEMENT_US;
     let share = cost.map_or(1.0, |cost| (cost.items / items.max(1.0)).clamp(1e-6, 1.0));
-    let items_read = (wanted(request) / share).min(items);
+    let items_read = (rows_needed(request) / share).min(items);
     let exact_us = items * (VECTOR_US + dimensions * ELEMENT_US);
     let ann_us = |list: usize| ANN_SEARCH_US + list as f64 * (CANDIDATE_US + dimensions * QUANTIZED_ELEMENT_US);
     let list = candidate_list_size(request, rule, items_read).filter(|list| ann_us(*list) < exact_us);
@@ -271,21 +272,24 @@ fn vector_scan(
     if us <= lookup_us.min(base_us) {
         return Ok((AccessPath::VectorScan(VectorScanPlan { rule: rule.clone(), list }), us));
     }
-    match request.condition {
+    match request.predicate {
         Some(condition) if lookup_us < base_us => match searcher.find(condition, request.after)? {
             Some(found) => Ok((AccessPath::IndexLookup(found), lookup_us)),
-            None => Ok((base.choice, base_us)),
+            None => Ok((base.access_path, base_us)),
         },
-        _ => Ok((base.choice, base_us)),
+        _ => Ok((base.access_path, base_us)),
     }
 }
 
 /// How many candidates to request from the ANN index. A page that continues after another one uses exact k-NN, so that
 /// it returns what the approximate search of the first page missed.
 fn candidate_list_size(request: &PlanRequest<'_>, rule: &VectorRule, items_read: f64) -> Option<usize> {
-    let nearest = request.nearest?;
-    let may = !nearest.search.brute_force && nearest.measure.function == rule.function;
-    if !may || matches!(request.start.at, ResumePoint::Key(_)) || !request.slice.partition.has_ann_index(rule) {
+    let nearest = request.vector_order?;
+    let may_approximate = !nearest.search.brute_force && nearest.measure.function == rule.function;
+    if !may_approximate
+        || matches!(request.start.at, ResumePoint::Key(_))
+        || !request.slice.partition.has_ann_index(rule)
+    {
         return None;
     }
     let (multiplier, least) = match rule.index {
@@ -311,9 +315,9 @@ const ELEMENT_US: f64 = 0.001;
 const READ_ELEMENT_US: f64 = 0.03;
 
 struct BasePath {
-    choice: AccessPath,
+    access_path: AccessPath,
     items: f64,
-    us: f64,
+    cost_us: f64,
 }
 
 /// The access path without an index: the items of one key, of a key range, or all.
@@ -325,18 +329,22 @@ fn base_path(searcher: &IndexSearcher<'_>, request: &PlanRequest<'_>) -> Result<
             let (members, more) =
                 searcher.reader().members(key, request.after, pleiad_storage::Limit::rows(MEMBERS_PROBED))?;
             let members = if more { items.max(MEMBERS_PROBED as f64) } else { members.len() as f64 };
-            Ok(BasePath { choice: AccessPath::LogicalPartition(key.clone()), items: members, us: members * ITEM_US })
+            Ok(BasePath {
+                access_path: AccessPath::LogicalPartition(key.clone()),
+                items: members,
+                cost_us: members * ITEM_US,
+            })
         }
         None => {
-            let scan = BasePath { choice: AccessPath::FullScan, items, us: items * SCANNED_ITEM_US };
+            let scan = BasePath { access_path: AccessPath::FullScan, items, cost_us: items * SCANNED_ITEM_US };
             // A feed range, or a prefix of a hierarchical key.
             Ok(match searcher.reader().docnums_in(&request.slice.keys)? {
-                Some(docnums) if docnums.len() as f64 * ITEM_US < scan.us => {
+                Some(docnums) if docnums.len() as f64 * ITEM_US < scan.cost_us => {
                     let remaining = docnums.into_iter().filter(|docnum| *docnum > request.after).collect::<Vec<_>>();
                     BasePath {
                         items: remaining.len() as f64,
-                        us: remaining.len() as f64 * ITEM_US,
-                        choice: AccessPath::KeyRange(remaining),
+                        cost_us: remaining.len() as f64 * ITEM_US,
+                        access_path: AccessPath::KeyRange(remaining),
                     }
                 }
                 _ => scan,
@@ -350,7 +358,7 @@ const MEMBERS_PROBED: usize = 1024;
 fn ordered_scan(request: &PlanRequest<'_>) -> Option<OrderedScan> {
     match request.ordering {
         OrderStrategy::Path { path, covers_all_items } => {
-            let range = narrowed(request.condition, path).unwrap_or_else(TermRange::all);
+            let range = narrowed(request.predicate, path).unwrap_or_else(TermRange::all);
             let (hash, spec) = (PathHash::of(&path.path).finish(), IndexSpec::Path(path.path.clone()));
             let scan =
                 OrderedScan { path: hash, range, backward: path.descending, spec, covers_all_items: *covers_all_items };
@@ -439,7 +447,7 @@ fn split_key(key: &[u8], backward: bool) -> Option<(Vec<u8>, u64)> {
 }
 
 /// How many rows a page needs, with the rows that it skips.
-fn wanted(request: &PlanRequest<'_>) -> f64 {
+fn rows_needed(request: &PlanRequest<'_>) -> f64 {
     let take = request.start.take.map_or(f64::INFINITY, |take| take as f64);
     request.start.skip as f64 + take.min(request.size.rows as f64 + 1.0)
 }
@@ -447,14 +455,14 @@ fn wanted(request: &PlanRequest<'_>) -> f64 {
 /// The estimated cost of an ordered scan, which reads `items / matching` items for each one that passes the filter. One
 /// logical partition is assumed to have 1 % of the items.
 fn ordered_scan_us(request: &PlanRequest<'_>, bound: bool, cost: Option<Cost>, items: f64) -> f64 {
-    let share = match (cost, request.condition) {
+    let share = match (cost, request.predicate) {
         (_, None) => 1.0,
-        (Some(cost), _) if bound => return wanted(request).min(cost.items) * ITEM_US,
+        (Some(cost), _) if bound => return rows_needed(request).min(cost.items) * ITEM_US,
         (Some(cost), _) => (cost.items / items.max(1.0)).clamp(1e-6, 1.0),
         (None, Some(_)) => 0.1,
     };
     let keys = if request.slice.point.is_some() { 0.01 } else { 1.0 };
-    (wanted(request) / share / keys).min(items) * ITEM_US
+    (rows_needed(request) / share / keys).min(items) * ITEM_US
 }
 
 /// Whether the predicate bounds the scan. A string test does not: it is evaluated on every string.

@@ -26,7 +26,7 @@ use tokio::runtime::Handle;
 use super::route::PartitionSlice;
 
 pub struct PartitionReader {
-    view: Arc<PartitionSnapshot>,
+    snapshot: Arc<PartitionSnapshot>,
     /// The transaction's own writes since the snapshot, by docnum; `None` is a deleted item.
     overlay: Arc<BTreeMap<u64, Option<Record>>>,
     /// The snapshot is a transaction's: a newer one cannot replace it.
@@ -37,7 +37,7 @@ pub struct PartitionReader {
 
 /// The snapshot of a transaction, and the transaction's own writes since then.
 pub(crate) struct TransactionSnapshot {
-    pub view: Arc<PartitionSnapshot>,
+    pub snapshot: Arc<PartitionSnapshot>,
     pub overlay: Arc<BTreeMap<u64, Option<Record>>>,
 }
 
@@ -63,12 +63,12 @@ impl PartitionReader {
         handle: &Handle,
         transaction: Option<&TransactionSnapshot>,
     ) -> Result<PartitionReader> {
-        let (view, overlay) = match transaction {
-            Some(transaction) => (transaction.view.clone(), transaction.overlay.clone()),
+        let (snapshot, overlay) = match transaction {
+            Some(transaction) => (transaction.snapshot.clone(), transaction.overlay.clone()),
             None => (Arc::new(block_on_store(handle, slice.partition.snapshot())?), Arc::default()),
         };
         slice.partition.check_schema(schema)?;
-        Ok(PartitionReader { view, overlay, is_fixed: transaction.is_some(), expiry, handle: handle.clone() })
+        Ok(PartitionReader { snapshot, overlay, is_fixed: transaction.is_some(), expiry, handle: handle.clone() })
     }
 
     /// Whether the transaction has own writes, which are in no index.
@@ -81,7 +81,7 @@ impl PartitionReader {
     pub fn with_overlay(&self, slice: &PartitionSlice, found: Option<Vec<u64>>, after: u64) -> Result<Vec<u64>> {
         let mut docnums = match found {
             Some(found) => found,
-            None => self.block_on_store(self.view.members_in(&slice.keys, usize::MAX))?.unwrap_or_default(),
+            None => self.block_on_store(self.snapshot.members_in(&slice.keys, usize::MAX))?.unwrap_or_default(),
         };
         docnums.retain(|docnum| !self.overlay.contains_key(docnum));
         docnums.extend(self.overlay.iter().filter(|(_, record)| record.is_some()).map(|(docnum, _)| *docnum));
@@ -96,12 +96,12 @@ impl PartitionReader {
 
     /// How many items the partition has.
     pub fn items(&self) -> u64 {
-        self.view.items()
+        self.snapshot.items()
     }
 
     /// Whether the item is dead: expired or deleted by key. Queries skip dead items.
     pub fn is_dead(&self, record: &RecordView<'_>) -> bool {
-        self.view.is_dead(self.expiry, record)
+        self.snapshot.is_dead(self.expiry, record)
     }
 
     /// Visits the items after one docnum, up to another, in docnum order, until `visit` returns false; returns true if
@@ -112,23 +112,23 @@ impl PartitionReader {
         upto: u64,
         visit: &mut (dyn FnMut(Result<RecordView<'_>>) -> bool + Send),
     ) -> Result<bool> {
-        self.block_on_store(self.view.visit(after, upto, visit))
+        self.block_on_store(self.snapshot.visit(after, upto, visit))
     }
 
     /// The docnum of the first item after `after`.
     pub fn first_after(&self, after: u64) -> Result<Option<u64>> {
-        let (first, _) = self.block_on_store(self.view.docs(after, Limit::rows(1)))?;
+        let (first, _) = self.block_on_store(self.snapshot.docs(after, Limit::rows(1)))?;
         Ok(first.first().map(|record| record.docnum))
     }
 
     /// Whether the keys include the whole partition.
     pub fn is_within(&self, keys: &EpkRange) -> bool {
-        self.view.is_within(keys)
+        self.snapshot.is_within(keys)
     }
 
     /// How many items a slice has, without reading them; `None` if dead items or own writes make the row count inexact.
     pub fn count(&self, slice: &PartitionSlice) -> Result<Option<u64>> {
-        if self.view.may_have_dead(self.expiry) || !self.overlay.is_empty() {
+        if self.snapshot.may_have_dead(self.expiry) || !self.overlay.is_empty() {
             return Ok(None);
         }
         if self.is_within(&slice.keys) {
@@ -151,12 +151,12 @@ impl PartitionReader {
         if let Some(written) = self.overlay.get(&docnum) {
             return written.as_ref().map_or(Ok(()), |record| visit(record.view()));
         }
-        let mut shown = Ok(());
-        self.block_on_store(self.view.visit_many(&[docnum], &mut |record| {
-            shown = record.and_then(|record| record.map_or(Ok(()), &mut *visit));
-            shown.is_ok()
+        let mut outcome = Ok(());
+        self.block_on_store(self.snapshot.visit_many(&[docnum], &mut |record| {
+            outcome = record.and_then(|record| record.map_or(Ok(()), &mut *visit));
+            outcome.is_ok()
         }))?;
-        shown
+        outcome
     }
 
     /// Visits the items with these docnums until `visit` returns false; returns true if it did. The items must exist.
@@ -192,7 +192,7 @@ impl PartitionReader {
         docnums: &[u64],
         visit: &mut (dyn FnMut(Result<RecordView<'_>>) -> bool + Send),
     ) -> Result<bool> {
-        self.block_on_store(self.view.visit_many(docnums, &mut |record| match record {
+        self.block_on_store(self.snapshot.visit_many(docnums, &mut |record| match record {
             Ok(Some(record)) => visit(Ok(record)),
             Ok(None) => visit(Err(Error::corrupt("a row of an item that is not there"))),
             Err(error) => visit(Err(error)),
@@ -205,7 +205,7 @@ impl PartitionReader {
         docnums: &[u64],
         visit: &mut (dyn FnMut(Result<RecordView<'_>>) -> bool + Send),
     ) -> Result<bool> {
-        self.block_on_store(self.view.visit_many(docnums, &mut |record| record.transpose().is_none_or(&mut *visit)))
+        self.block_on_store(self.snapshot.visit_many(docnums, &mut |record| record.transpose().is_none_or(&mut *visit)))
     }
 
     /// Candidates for items without a value at a path. If they are unknown for this snapshot: `Kind::Outdated`, so that
@@ -218,7 +218,7 @@ impl PartitionReader {
         is_missing: IsMissing<'_>,
     ) -> Result<Option<Candidates>> {
         let candidates =
-            self.block_on_store(slice.partition.missing_candidates(&self.view, schema, path, is_missing))?;
+            self.block_on_store(slice.partition.missing_candidates(&self.snapshot, schema, path, is_missing))?;
         if candidates.is_none() && !self.is_fixed {
             return Err(Error::new(Kind::Outdated, "a moment from before items were looked at"));
         }
@@ -227,15 +227,15 @@ impl PartitionReader {
 
     /// The docnums of one logical partition after `after`.
     pub fn members(&self, key: &EffectiveKey, after: u64, limit: Limit) -> Result<(Vec<u64>, bool)> {
-        self.block_on_store(self.view.members(key, after, limit))
+        self.block_on_store(self.snapshot.members(key, after, limit))
     }
 
     /// The docnums of a key range; `None` if it is the whole partition, or if they are too many.
     pub fn docnums_in(&self, keys: &EpkRange) -> Result<Option<Vec<u64>>> {
-        if self.view.is_within(keys) {
+        if self.snapshot.is_within(keys) {
             return Ok(None);
         }
-        self.block_on_store(self.view.members_in(keys, DOCNUMS_MAX))
+        self.block_on_store(self.snapshot.members_in(keys, DOCNUMS_MAX))
     }
 
     /// Index rows of a path, from one end of the range.
@@ -247,12 +247,12 @@ impl PartitionReader {
         rows: usize,
     ) -> Result<(Vec<IndexEntry>, bool)> {
         let limit = Limit { rows: rows.min(ENTRIES_LIMIT.rows), ..ENTRIES_LIMIT };
-        self.block_on_store(self.view.index_entries(path, &range.from, &range.to, direction, limit))
+        self.block_on_store(self.snapshot.index_entries(path, &range.from, &range.to, direction, limit))
     }
 
     /// Exact k-NN: the distances of all vectors at a path; `None` if they are too many to hold in memory.
     pub fn exact_knn(&self, query: VectorQuery<'_>) -> Result<Option<Vec<Neighbor>>> {
-        self.block_on_store(self.view.distances_of_all(query))
+        self.block_on_store(self.snapshot.distances_of_all(query))
     }
 
     /// ANN search: approximately the nearest `list` vectors; `None` if only exact k-NN is possible.
@@ -262,22 +262,22 @@ impl PartitionReader {
         query: VectorQuery<'_>,
         list: usize,
     ) -> Result<Option<Vec<Neighbor>>> {
-        self.block_on_store(slice.partition.ann_search(&self.view, query, list))
+        self.block_on_store(slice.partition.ann_search(&self.snapshot, query, list))
     }
 
     pub fn has_unindexed(&self, slice: &PartitionSlice) -> Result<bool> {
-        self.block_on_store(self.view.has_unindexed(&slice.partition))
+        self.block_on_store(self.snapshot.has_unindexed(&slice.partition))
     }
 
     /// An estimate of the number of rows in the range; the rows themselves if they are few.
     pub fn probe(&self, path: u64, range: &TermRange) -> Result<Probe> {
         let few = Limit::rows(PROBE_ROWS);
         let (rows, more) =
-            self.block_on_store(self.view.index_entries(path, &range.from, &range.to, Direction::Forward, few))?;
+            self.block_on_store(self.snapshot.index_entries(path, &range.from, &range.to, Direction::Forward, few))?;
         if !more {
             return Ok(Probe::Rows(rows));
         }
-        let estimate = self.block_on_store(self.view.estimate(path, &range.from, &range.to))?;
+        let estimate = self.block_on_store(self.snapshot.estimate(path, &range.from, &range.to))?;
         Ok(Probe::Estimate(estimate.max(PROBE_ROWS as u64 + 1)))
     }
 }

@@ -23,7 +23,7 @@ pub struct ScanStats {
     pub slices: usize,
     pub items: u64,
     /// The items that passed the filter.
-    pub items_kept: u64,
+    pub items_matched: u64,
     pub item_bytes: u64,
     pub index_rows: u64,
     /// Parsing and compiling the text.
@@ -49,7 +49,7 @@ impl ScanStats {
     pub fn add(&mut self, other: ScanStats) {
         self.slices += other.slices;
         self.items += other.items;
-        self.items_kept += other.items_kept;
+        self.items_matched += other.items_matched;
         self.item_bytes += other.item_bytes;
         self.index_rows += other.index_rows;
         self.compiling += other.compiling;
@@ -139,7 +139,7 @@ fn indexes_of(choice: &AccessPath) -> Vec<IndexSpec> {
 pub struct QueryReport {
     pub items: u64,
     /// The items that passed the filter.
-    pub items_kept: u64,
+    pub items_matched: u64,
     pub item_bytes: u64,
     pub rows: u64,
     pub row_bytes: u64,
@@ -178,7 +178,7 @@ impl QueryReport {
     /// The sum of both, for a page that took several queries.
     pub fn and(mut self, other: QueryReport) -> Self {
         self.items += other.items;
-        self.items_kept += other.items_kept;
+        self.items_matched += other.items_matched;
         self.item_bytes += other.item_bytes;
         self.index_rows += other.index_rows;
         self.compiling += other.compiling;
@@ -206,7 +206,7 @@ impl QueryReport {
         }
         QueryReport {
             items: work.items,
-            items_kept: work.items_kept,
+            items_matched: work.items_matched,
             item_bytes: work.item_bytes,
             rows: rows.len() as u64,
             row_bytes: rows.bytes() as u64,
@@ -228,7 +228,7 @@ impl QueryReport {
     pub fn with_indexes(mut self, work: &ScanStats, needs: &IndexNeeds<'_, '_>, index: UsableIndex<'_>) -> Self {
         let composite = needs.composite(index);
         let mut lookups = Vec::new();
-        needs.condition.iter().for_each(|condition| collect_predicates(condition, &mut lookups));
+        needs.predicate.iter().for_each(|condition| collect_predicates(condition, &mut lookups));
         // The report has to fit into a header.
         lookups.truncate(LOOKUPS_REPORTED);
         for lookup in &lookups {
@@ -264,29 +264,30 @@ impl QueryReport {
     /// Adds spatial, full-text and vector indexes.
     fn with_special_indexes(mut self, needs: &IndexNeeds<'_, '_>, index: UsableIndex<'_>) -> Self {
         let mut specs = Vec::new();
-        needs.condition.iter().for_each(|condition| collect_special_indexes(condition, &mut specs));
+        needs.predicate.iter().for_each(|condition| collect_special_indexes(condition, &mut specs));
         needs.text_score.iter().for_each(|order| collect_special_indexes(&order.predicate, &mut specs));
-        specs.extend(needs.nearest.map(|nearest| IndexSpec::Vector(nearest.path.clone())));
+        specs.extend(needs.vector_order.map(|nearest| IndexSpec::Vector(nearest.path.clone())));
         for spec in specs {
-            let is_there = match &spec {
+            let exists = match &spec {
                 IndexSpec::Spatial(path) => index.spatial(path).is_some(),
                 IndexSpec::FullText(path) => index.full_text(path).is_some(),
-                IndexSpec::Vector(path) => {
-                    index.vector(path).zip(needs.nearest).is_some_and(|(rule, nearest)| rule.fits(&nearest.measure))
-                }
+                IndexSpec::Vector(path) => index
+                    .vector(path)
+                    .zip(needs.vector_order)
+                    .is_some_and(|(rule, nearest)| rule.fits(&nearest.measure)),
                 IndexSpec::Path(_) | IndexSpec::Composite(_) => true,
             };
-            self.note(spec, is_there, true);
+            self.note(spec, exists, true);
         }
         self
     }
 
     /// Suggests a composite index for a conjunction on several paths, the last of which is a range: it is one range of
     /// that index.
-    fn with_suggestion(mut self, needs: &IndexNeeds<'_, '_>, has_it: bool) -> Self {
-        let Some(IndexPredicate::And(all)) = needs.condition else { return self };
+    fn with_suggestion(mut self, needs: &IndexNeeds<'_, '_>, has_composite: bool) -> Self {
+        let Some(IndexPredicate::And(all)) = needs.predicate else { return self };
         let wanted = suggestion(all);
-        if !wanted.is_empty() && !has_it && self.composite.is_empty() {
+        if !wanted.is_empty() && !has_composite && self.composite.is_empty() {
             let specs = wanted.iter().map(|path| format!("{} ASC", path_text(path))).collect();
             self.composite.push(IndexMetric { specs, utilized: false, precise: true, impact_is_high: true });
         }
@@ -311,17 +312,17 @@ impl QueryReport {
 /// What a query needs from the indexes.
 #[derive(Clone, Copy)]
 pub struct IndexNeeds<'a, 'b> {
-    pub condition: Option<&'a IndexPredicate<'b>>,
+    pub predicate: Option<&'a IndexPredicate<'b>>,
     pub order: &'a [OrderPath],
     pub ordering: &'a OrderStrategy,
-    pub nearest: Option<&'a VectorOrder<'b>>,
+    pub vector_order: Option<&'a VectorOrder<'b>>,
     pub text_score: Option<&'a TextScoreOrder<'b>>,
 }
 
 impl IndexNeeds<'_, '_> {
     /// The composite index that covers most predicates of the filter.
     fn composite(&self, index: UsableIndex<'_>) -> Option<IndexSpec> {
-        let Some(IndexPredicate::And(all)) = self.condition else { return None };
+        let Some(IndexPredicate::And(all)) = self.predicate else { return None };
         let seek = seeks(all, index).into_iter().max_by_key(|seek| seek.covers.len())?;
         Some(IndexSpec::Composite(seek.index.clone()))
     }

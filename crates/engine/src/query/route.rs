@@ -38,7 +38,7 @@ pub fn routed_ranges(
     scope: &FeedRange,
     select: &Select,
     bind: Bind<'_>,
-    across: CrossPartition,
+    cross_partition: CrossPartition,
 ) -> Result<RoutedRanges> {
     if *scope != FeedRange::Container {
         let resolved = feed::resolve(at, scope)?;
@@ -51,13 +51,13 @@ pub fn routed_ranges(
         PrunedKeys::None => return Ok(RoutedRanges { ranges: Vec::new(), is_one_key: true }),
         PrunedKeys::Keys(keys) => keys,
         PrunedKeys::All => {
-            check_across(select, across)?;
+            check_cross_partition(select, cross_partition)?;
             return Ok(RoutedRanges { ranges: vec![EpkRange::FULL], is_one_key: false });
         }
     };
     let is_one_key = keys.len() == 1 && keys.iter().all(|key| key.matches_shape(definition));
     if !is_one_key {
-        check_across(select, across)?;
+        check_cross_partition(select, cross_partition)?;
     }
     let mut ranges: Vec<EpkRange> = Vec::new();
     for key in &keys {
@@ -68,8 +68,8 @@ pub fn routed_ranges(
     Ok(RoutedRanges { ranges, is_one_key })
 }
 
-fn check_across(select: &Select, across: CrossPartition) -> Result<()> {
-    match across {
+fn check_cross_partition(select: &Select, cross_partition: CrossPartition) -> Result<()> {
+    match cross_partition {
         CrossPartition::Forbidden => Err(Error::invalid(
             "Cross partition query is required but disabled. Please set x-ms-documentdb-query-enablecrosspartition to true, \
              specify x-ms-documentdb-partitionkey, or revise your query to avoid this exception.",

@@ -41,10 +41,10 @@ pub struct SliceScan<'f> {
     /// The paths of the `ORDER BY` keys, for an ordered scan.
     pub order: &'f [KeyPath],
     /// The vector that distances are measured to, and where the page begins in the order of distances.
-    pub nearest: Option<&'f VectorOrder<'f>>,
+    pub vector_order: Option<&'f VectorOrder<'f>>,
     pub start: &'f PageStart,
     /// About how many rows the page needs.
-    pub wanted: usize,
+    pub rows_needed: usize,
     /// Docnums that the pipeline has already seen, in order.
     pub seen: &'f [u64],
     /// A page of unordered rows can end when its time has elapsed; every other page is complete or fails.
@@ -99,22 +99,22 @@ const INLINE_BYTES_MAX: u64 = 256 << 10;
 impl SliceScan<'_> {
     pub fn run(
         &self,
-        choice: &AccessPath,
+        access_path: &AccessPath,
         after: u64,
         pipeline: &mut RowPipeline<'_>,
         work: &mut ScanStats,
     ) -> Result<ScanEnd> {
-        self.timed(work, |work| self.run_path(choice, after, pipeline, work))
+        self.timed(work, |work| self.run_path(access_path, after, pipeline, work))
     }
 
     fn run_path(
         &self,
-        choice: &AccessPath,
+        access_path: &AccessPath,
         after: u64,
         pipeline: &mut RowPipeline<'_>,
         work: &mut ScanStats,
     ) -> Result<ScanEnd> {
-        match choice {
+        match access_path {
             AccessPath::FullScan => self.scan(after, u64::MAX, pipeline, work),
             AccessPath::LogicalPartition(key) => self.scan_logical_partition(key, after, pipeline, work),
             AccessPath::KeyRange(docnums) | AccessPath::IndexLookup(PostingList { docnums, .. }) => {
@@ -136,12 +136,12 @@ impl SliceScan<'_> {
     /// Scans one morsel of a long access path.
     pub fn run_morsel(
         &self,
-        choice: &AccessPath,
+        access_path: &AccessPath,
         morsel: &Morsel,
         pipeline: &mut RowPipeline<'_>,
         work: &mut ScanStats,
     ) -> Result<ScanEnd> {
-        self.timed(work, |work| match (choice, morsel) {
+        self.timed(work, |work| match (access_path, morsel) {
             (AccessPath::FullScan, Morsel::Docnums { after, upto }) => self.scan(*after, *upto, pipeline, work),
             (choice, Morsel::Postings(positions)) => {
                 let docnums = choice.docnums().and_then(|docnums| docnums.get(positions.clone()));
@@ -164,7 +164,7 @@ impl SliceScan<'_> {
 
     /// Small pages begin with small chunks.
     fn first_rows(&self) -> usize {
-        self.wanted.clamp(16, CHUNK_ROWS_MAX)
+        self.rows_needed.clamp(16, CHUNK_ROWS_MAX)
     }
 
     /// Items are evaluated in place, without a copy. The deadline is checked from time to time.
@@ -221,8 +221,8 @@ impl SliceScan<'_> {
         pipeline: &mut RowPipeline<'_>,
         work: &mut ScanStats,
     ) -> Result<Option<ScanEnd>> {
-        let wanted = progress.whole_partition || self.is_in_slice(&record);
-        if wanted && self.evaluate(record, pipeline, work)? == Flow::Stop {
+        let is_in_slice = progress.whole_partition || self.is_in_slice(&record);
+        if is_in_slice && self.evaluate(record, pipeline, work)? == Flow::Stop {
             return Ok(Some(ScanEnd::Enough));
         }
         progress.bytes += record.body().len();
@@ -333,7 +333,7 @@ impl SliceScan<'_> {
         pipeline: &mut RowPipeline<'_>,
         work: &mut ScanStats,
     ) -> Result<ScanEnd> {
-        let Some(nearest) = self.nearest else { return Ok(ScanEnd::Unordered) };
+        let Some(nearest) = self.vector_order else { return Ok(ScanEnd::Unordered) };
         let query = VectorQuery { rule: &plan.rule, function: nearest.measure.function, to: nearest.target };
         let (mut seen, mut list) = (HashSet::new(), plan.list);
         while let Some(candidates) = list {
@@ -362,7 +362,7 @@ impl SliceScan<'_> {
         pipeline: &mut RowPipeline<'_>,
         work: &mut ScanStats,
     ) -> Result<ScanEnd> {
-        let mut count = self.wanted.clamp(FETCHED_FIRST, FETCHED_MAX);
+        let mut count = self.rows_needed.clamp(FETCHED_FIRST, FETCHED_MAX);
         loop {
             let docnums: Vec<u64> = neighbors.next(count).iter().map(|near| near.docnum).collect();
             if docnums.is_empty() {
@@ -458,9 +458,9 @@ impl SliceScan<'_> {
             not_at_hand()?;
         }
         let document = StoredItem { container: self.container, record, computed: self.computed };
-        let (began, kept) = (self.times.then(Instant::now), pipeline.matched_items());
+        let (began, matched_before) = (self.times.then(Instant::now), pipeline.matched_items());
         let flow = pipeline.add_item(record.docnum, SlotValue::Item(&document));
-        work.items_kept += pipeline.matched_items() - kept;
+        work.items_matched += pipeline.matched_items() - matched_before;
         work.evaluating += began.map_or(Duration::ZERO, |began| began.elapsed());
         flow
     }

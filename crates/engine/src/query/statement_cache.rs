@@ -21,9 +21,9 @@ const TEXT_BYTES_MAX: usize = 2 << 10;
 /// The assumed length of a text, to size the cache; also the fixed weight of an entry.
 const TEXT_BYTES_ASSUMED: u64 = 128;
 
-static CACHE: LazyLock<Cache<String, Arc<Statement>, Length>> = LazyLock::new(|| {
+static CACHE: LazyLock<Cache<String, Arc<Statement>, TextWeighter>> = LazyLock::new(|| {
     let texts = (CACHED_TEXT_BYTES_MAX / TEXT_BYTES_ASSUMED) as usize;
-    Cache::with_weighter(texts, CACHED_TEXT_BYTES_MAX, Length)
+    Cache::with_weighter(texts, CACHED_TEXT_BYTES_MAX, TextWeighter)
 });
 
 pub struct Statement {
@@ -33,7 +33,7 @@ pub struct Statement {
 }
 
 /// Like `check::parse_and_check`, with the cache in front.
-pub fn read(text: &str) -> Result<Arc<Statement>> {
+pub fn get_or_parse(text: &str) -> Result<Arc<Statement>> {
     let read = || check::parse_and_check(text).map(|select| Arc::new(Statement { select, block: OnceLock::new() }));
     if text.len() > TEXT_BYTES_MAX {
         return read();
@@ -75,9 +75,9 @@ fn check_self_contained(expr: &Expr) -> Result<(), ()> {
 }
 
 #[derive(Clone)]
-struct Length;
+struct TextWeighter;
 
-impl Weighter<String, Arc<Statement>> for Length {
+impl Weighter<String, Arc<Statement>> for TextWeighter {
     fn weight(&self, text: &String, _: &Arc<Statement>) -> u64 {
         text.len() as u64 + TEXT_BYTES_ASSUMED
     }
@@ -90,15 +90,15 @@ mod tests {
     #[test]
     fn parsed_texts_are_cached_and_errors_are_not() {
         let text = "SELECT VALUE c.kept FROM c";
-        assert!(Arc::ptr_eq(&read(text).unwrap(), &read(text).unwrap()));
-        assert_eq!(read("SELECT").err(), check::parse_and_check("SELECT").err());
+        assert!(Arc::ptr_eq(&get_or_parse(text).unwrap(), &get_or_parse(text).unwrap()));
+        assert_eq!(get_or_parse("SELECT").err(), check::parse_and_check("SELECT").err());
         let long = format!("SELECT VALUE '{}'", "x".repeat(TEXT_BYTES_MAX));
-        assert!(!Arc::ptr_eq(&read(&long).unwrap(), &read(&long).unwrap()));
+        assert!(!Arc::ptr_eq(&get_or_parse(&long).unwrap(), &get_or_parse(&long).unwrap()));
     }
 
     #[test]
     fn blocks_are_cached_for_self_contained_texts_only() {
-        let self_contained = |text: &str| is_self_contained(&read(text).unwrap().select);
+        let self_contained = |text: &str| is_self_contained(&get_or_parse(text).unwrap().select);
         assert!(self_contained(
             "SELECT TOP 3 c.a, [c.b, {\"d\": 1 + 2}] AS e FROM c JOIN x IN c.l WHERE x.y = 'z' ORDER BY c.a"
         ));

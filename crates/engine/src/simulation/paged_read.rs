@@ -152,7 +152,7 @@ async fn query_page(
         text: text.to_owned(),
         parameters: Parameters::default(),
         scope: FeedRange::Container,
-        across: CrossPartition::ByServer,
+        cross_partition: CrossPartition::ByServer,
         size: PageSize { rows, bytes: 1 << 20 },
         from: paged_read.begin(model),
         report: ReportOptions::default(),

@@ -40,16 +40,16 @@ pub(crate) fn redistributed(
     let current = |range: &PartitionKeyRange| {
         f64::from(old.throughput.ceiling_ru()) * fraction(&old.redistribution, ranges, range)
     };
-    let part = |range: &PartitionKeyRange| targets.get(&range.id).copied().unwrap_or_else(|| round_ru(current(range)));
-    let parts: BTreeMap<u32, u32> = ranges.iter().map(|range| (range.id, part(range))).collect();
-    let sum = parts.values().fold(0u32, |sum, ru| sum.saturating_add(*ru));
+    let share = |range: &PartitionKeyRange| targets.get(&range.id).copied().unwrap_or_else(|| round_ru(current(range)));
+    let shares: BTreeMap<u32, u32> = ranges.iter().map(|range| (range.id, share(range))).collect();
+    let sum = shares.values().fold(0u32, |sum, ru| sum.saturating_add(*ru));
     let throughput = match old.throughput {
         ProvisionedThroughput::Manual(_) => ProvisionedThroughput::Manual(in_steps(sum, MANUAL_RU_STEP)),
         ProvisionedThroughput::Autoscale { increment_percent, .. } => {
             ProvisionedThroughput::Autoscale { max: in_steps(sum, AUTOSCALE_RU_STEP), increment_percent }
         }
     };
-    Ok((Redistribution(parts), throughput))
+    Ok((Redistribution(shares), throughput))
 }
 
 fn check(ranges: &[PartitionKeyRange], targets: &BTreeMap<u32, u32>, partition_ru_max: u32) -> Result<()> {

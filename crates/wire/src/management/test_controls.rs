@@ -82,7 +82,7 @@ impl ManagementApi {
         reject_unknown_members(body, &["kind", "count", "duration_ms", "delay_ms"])?;
         let delay_ms = number(body, "delay_ms")?.unwrap_or(DELAY_MS).min(DELAY_MS_MAX);
         let until_ms = number(body, "duration_ms")?.map(|ms| self.engine.now_ms().saturating_add(ms));
-        Ok(InjectedFault { kind: kind(body)?, delay_ms, left: number(body, "count")?, until_ms })
+        Ok(InjectedFault { kind: kind(body)?, delay_ms, requests_left: number(body, "count")?, until_ms })
     }
 }
 
@@ -99,7 +99,7 @@ fn fault_json(at: &FaultAt) -> Value {
         .with("id", at.range.to_string())
         .with("kind", fault.kind.as_str())
         .with("delay_ms", fault.delay_ms);
-    if let Some(left) = fault.left {
+    if let Some(left) = fault.requests_left {
         shown.set("count", left);
     }
     if let Some(until_ms) = fault.until_ms {

@@ -24,7 +24,7 @@ pub fn metrics(report: &QueryReport, took: Duration, wrote: Duration) -> String 
     let (loading, calling, wrote) = (ms(report.loading), ms(report.calling), ms(wrote));
     let (total, compiling, looking_up, running) = (ms(took), ms(report.compiling), ms(report.looking_up), ms(running));
     // The fraction of loaded items that passed the filter; it is 1 for a query that loads none.
-    let ratio = if report.items == 0 { 1.0 } else { report.items_kept as f64 / report.items as f64 };
+    let ratio = if report.items == 0 { 1.0 } else { report.items_matched as f64 / report.items as f64 };
     format!(
         "totalExecutionTimeInMs={total:.2};queryCompileTimeInMs={compiling:.2};queryLogicalPlanBuildTimeInMs=0.00;\
          queryPhysicalPlanBuildTimeInMs=0.00;queryOptimizationTimeInMs=0.00;VMExecutionTimeInMs={running:.2};\

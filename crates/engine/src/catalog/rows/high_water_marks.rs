@@ -59,19 +59,19 @@ impl HighWaterMark {
 }
 
 /// Per container: each range as it is now, with its id in the snapshot.
-type RaisedMarks = HashMap<ContainerRid, Vec<(u32, PartitionKeyRange)>>;
+type RenumberedRanges = HashMap<ContainerRid, Vec<(u32, PartitionKeyRange)>>;
 
 pub async fn raise_high_water_marks(store: &AnyStore, seen: &HighWaterMarks) -> Result<()> {
     let mut batch = Batch::default();
     let counters = load_counters(store).await?.ok_or_else(|| Error::corrupt("account without counters"))?;
     let mut counters = counters.raised_to(&seen.counters);
-    let renewed = raise_containers(store, &mut batch, seen, counters.deleted).await?;
+    let new_ranges = raise_containers(store, &mut batch, seen, counters.deleted).await?;
     // Containers that are not in the snapshot are deleted by the restore, but a later restore may bring them back.
-    let not_restored = seen.containers.iter().filter(|(rid, _)| !renewed.contains_key(rid));
+    let not_restored = seen.containers.iter().filter(|(rid, _)| !new_ranges.contains_key(rid));
     counters.deleted = not_restored.fold(counters.deleted, |highest, (_, container)| highest.raised_to(container.mark));
     counters.put(&mut batch);
-    renumber_jobs(store, &mut batch, &renewed).await?;
-    renumber_offers(store, &mut batch, &renewed).await?;
+    renumber_jobs(store, &mut batch, &new_ranges).await?;
+    renumber_offers(store, &mut batch, &new_ranges).await?;
     store.commit(&batch, Durability::Synced).await
 }
 
@@ -81,8 +81,8 @@ async fn raise_containers(
     batch: &mut Batch,
     seen: &HighWaterMarks,
     deleted: HighWaterMark,
-) -> Result<RaisedMarks> {
-    let mut renewed = RaisedMarks::new();
+) -> Result<RenumberedRanges> {
+    let mut new_ranges = RenumberedRanges::new();
     for (key, row) in scan(store, CONTAINER).await? {
         let rid = container_rid(&key)?;
         let Value::Object(mut row) = json::parse(&row)? else { return Err(Error::corrupt("container row")) };
@@ -97,9 +97,9 @@ async fn raise_containers(
         row.set("map", raised.to_value());
         put(batch, CONTAINER, &pair(rid.database.0, rid.number), row);
         let old_ids = map.ranges().iter().map(|range| range.id);
-        renewed.insert(rid, old_ids.zip(raised.ranges().iter().cloned()).collect());
+        new_ranges.insert(rid, old_ids.zip(raised.ranges().iter().cloned()).collect());
     }
-    Ok(renewed)
+    Ok(new_ranges)
 }
 
 fn container_rid(key: &[u8]) -> Result<ContainerRid> {
@@ -119,11 +119,11 @@ async fn raise_shard_state(store: &AnyStore, batch: &mut Batch, shard: u64, mark
 }
 
 /// A split or merge that was in progress continues, with the new ids of its partitions.
-async fn renumber_jobs(store: &AnyStore, batch: &mut Batch, renewed: &RaisedMarks) -> Result<()> {
+async fn renumber_jobs(store: &AnyStore, batch: &mut Batch, new_ranges: &RenumberedRanges) -> Result<()> {
     let mut next: HashMap<ContainerRid, u32> = HashMap::new();
     for (key, row) in scan(store, JOB).await? {
         let mut job = RepartitionJob::from_value(u64::from_be_bytes(*tail(&key)?), &json::parse(&row)?)?;
-        let Some(ranges) = renewed.get(&job.container) else { continue };
+        let Some(ranges) = new_ranges.get(&job.container) else { continue };
         let next =
             next.entry(job.container).or_insert_with(|| ranges.iter().map(|(_, now)| now.id + 1).max().unwrap_or(0));
         if ranges.iter().all(|(id, now)| *id == now.id) {
@@ -143,11 +143,11 @@ async fn renumber_jobs(store: &AnyStore, batch: &mut Batch, renewed: &RaisedMark
 }
 
 /// Redistributed throughput stays with its partitions.
-async fn renumber_offers(store: &AnyStore, batch: &mut Batch, renewed: &RaisedMarks) -> Result<()> {
+async fn renumber_offers(store: &AnyStore, batch: &mut Batch, new_ranges: &RenumberedRanges) -> Result<()> {
     for (key, row) in scan(store, OFFER).await? {
         let mut offer = load_offer(OfferRid(u32::from_be_bytes(*tail(&key)?)), &json::parse(&row)?)?;
         let OfferOwner::Container(rid) = offer.owner else { continue };
-        let Some(ranges) = renewed.get(&rid).filter(|_| !offer.redistribution.0.is_empty()) else { continue };
+        let Some(ranges) = new_ranges.get(&rid).filter(|_| !offer.redistribution.0.is_empty()) else { continue };
         let shares =
             offer.redistribution.0.iter().map(|(id, ru)| (renumbered(ranges, *id).map_or(*id, |range| range.id), *ru));
         offer.redistribution = Redistribution(shares.collect());

@@ -66,7 +66,7 @@ async fn wait_caught_up(engine: &Engine, name: &str) {
             cursors
                 .iter()
                 .filter(|cursor| cursor.keys.intersect(&partition.range.keys).is_some())
-                .all(|stretch| stretch.build_until.is_none() && stretch.lsn >= partition.lsn())
+                .all(|cursor| cursor.build_until.is_none() && cursor.lsn >= partition.lsn())
         };
         if !cursors.is_empty() && source.container().partitions.iter().all(seen) {
             return;
@@ -246,21 +246,21 @@ async fn an_index_needs_a_source_a_projection_and_autoscale() {
     let refused = async |definition: ContainerDefinition, throughput| {
         try_add_index(&engine, definition, throughput).await.err().expect("the definition is invalid").kind
     };
-    let unsaid = || ThroughputRequest::Unspecified;
+    let unspecified = || ThroughputRequest::Unspecified;
     let mut nowhere = index("i", "/city", "SELECT * FROM c");
     nowhere.global_index.as_mut().unwrap().source = "nothing".to_owned();
-    assert_eq!(refused(nowhere, unsaid()).await, Kind::Invalid);
-    assert_eq!(refused(index("i", "/city", "SELECT * FROM c WHERE c.n > 1"), unsaid()).await, Kind::Invalid);
+    assert_eq!(refused(nowhere, unspecified()).await, Kind::Invalid);
+    assert_eq!(refused(index("i", "/city", "SELECT * FROM c WHERE c.n > 1"), unspecified()).await, Kind::Invalid);
     assert_eq!(refused(index("i", "/city", "SELECT * FROM c"), ThroughputRequest::Manual(400)).await, Kind::Invalid);
     add_index(&engine, "i", "/city", "SELECT * FROM c").await;
     let mut second = index("j", "/city", "SELECT * FROM c");
     second.global_index.as_mut().unwrap().source = "i".to_owned();
-    assert_eq!(refused(second, unsaid()).await, Kind::Invalid);
+    assert_eq!(refused(second, unspecified()).await, Kind::Invalid);
     for id in ["2", "3", "4", "5"] {
         add_index(&engine, id, "/city", "SELECT * FROM c").await;
     }
     assert_eq!(
-        refused(index("6", "/city", "SELECT * FROM c"), unsaid()).await,
+        refused(index("6", "/city", "SELECT * FROM c"), unspecified()).await,
         Kind::Invalid,
         "five indexes are the maximum"
     );

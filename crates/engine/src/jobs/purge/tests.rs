@@ -83,7 +83,7 @@ impl World {
             text: text.to_owned(),
             parameters: Parameters::default(),
             scope: FeedRange::Container,
-            across: CrossPartition::ByServer,
+            cross_partition: CrossPartition::ByServer,
             size: PageSize { rows: 100, bytes: 1 << 20 },
             from: None,
             report: crate::ReportOptions::default(),

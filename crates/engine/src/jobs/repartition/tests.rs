@@ -106,7 +106,7 @@ async fn client(
         // Every other request uses the container version from before all changes.
         let newest = admit(&engine, "c");
         let at = if n % 2 == 0 { &newest } else { &old };
-        let place = if n % 5 == 0 && known.get(&id).is_some_and(Option::is_some) {
+        let served_by = if n % 5 == 0 && known.get(&id).is_some_and(Option::is_some) {
             let deleted = engine.delete_item(at, Some(&key), Target::Named(&id), &Precondition::None).await;
             deleted.result.unwrap();
             known.insert(id.clone(), None);
@@ -119,7 +119,7 @@ async fn client(
             written.served_by
         };
         // As an SDK does: the newest token of every range that a response named.
-        let place = place.unwrap();
+        let place = served_by.unwrap();
         session.0.retain(|(range, _)| *range != place.range);
         session.0.push((place.range, place.lsn));
         let found = engine.read_item(&admit(&engine, "c"), Some(&key), Target::Named(&id), Some(&session)).await;
@@ -205,17 +205,17 @@ async fn s45_s46_s47_a_split_halves_and_keeps_every_key_whole() {
 #[tokio::test]
 async fn session_tokens_of_a_parent_are_valid_at_its_children() {
     let engine = one_partition().await;
-    let place = create(&engine, &admit(&engine, "c"), "x", "x").await.served_by.unwrap();
+    let served_by = create(&engine, &admit(&engine, "c"), "x", "x").await.served_by.unwrap();
     let job = engine.split(C, None, None).await.unwrap();
     wait_published(&engine, job).await;
     let at = admit(&engine, "c");
     let read = async |token: (u32, u64)| {
         engine.read_item(&at, Some(&pk("x")), Target::Named("x"), Some(&SessionToken(vec![token]))).await.result
     };
-    assert!(read((0, place.lsn)).await.is_ok());
-    assert_eq!(read((0, place.lsn + 1)).await.unwrap_err().kind, Kind::SessionNotAvailable);
+    assert!(read((0, served_by.lsn)).await.is_ok());
+    assert_eq!(read((0, served_by.lsn + 1)).await.unwrap_err().kind, Kind::SessionNotAvailable);
     let next = create(&engine, &at, "y", "x").await.served_by.unwrap();
-    assert_eq!(next.lsn, place.lsn + 1, "children continue from the parent's LSN");
+    assert_eq!(next.lsn, served_by.lsn + 1, "children continue from the parent's LSN");
     let ids = ids(&engine);
     let job = engine.merge(C, &ids).await.unwrap();
     wait_published(&engine, job).await;
@@ -240,10 +240,10 @@ async fn writers_wait_at_the_fence_and_readers_do_not() {
         assert!(read(&engine, &at, "5", "5").await.result.is_ok());
         assert!(!writer.is_finished());
         engine.release_jobs_at(step);
-        let place = writer.await.unwrap();
+        let served_by = writer.await.unwrap();
         drop(at);
         wait_done(&engine, job).await;
-        assert!(ids(&engine).contains(&place.range), "the item was written to a child");
+        assert!(ids(&engine).contains(&served_by.range), "the item was written to a child");
     }
     engine.catalog.tasks().wait_idle().await;
     assert_sound(&engine).await;
@@ -477,7 +477,7 @@ async fn query_in_pages(engine: &Engine, scope: &FeedRange, between: &mut impl A
             text: "SELECT VALUE c.id FROM c".to_owned(),
             parameters: crate::Parameters::default(),
             scope: scope.clone(),
-            across: crate::CrossPartition::ByServer,
+            cross_partition: crate::CrossPartition::ByServer,
             size: crate::PageSize { rows: 17, bytes: 1 << 20 },
             from,
             report: crate::ReportOptions::default(),
@@ -558,7 +558,7 @@ async fn in_one_page(engine: &Engine, at: &crate::Admitted, range: u32, text: &s
         text: text.to_owned(),
         parameters: crate::Parameters::default(),
         scope: FeedRange::PartitionKeyRange(range),
-        across: crate::CrossPartition::ByClient,
+        cross_partition: crate::CrossPartition::ByClient,
         size: crate::PageSize { rows: 1000, bytes: 1 << 20 },
         from: None,
         report: crate::ReportOptions::default(),

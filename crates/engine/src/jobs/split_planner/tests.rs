@@ -33,7 +33,7 @@ fn is_scaling(engine: &Engine) -> bool {
 }
 
 async fn wait_idle(engine: &Engine) {
-    engine.catalog.changes_published().await;
+    engine.catalog.wait_for_changes().await;
     engine.catalog.tasks().wait_idle().await;
 }
 
@@ -181,7 +181,7 @@ fn ordered(from: Option<crate::QueryCursor>) -> crate::ItemQuery {
         text: "SELECT VALUE c.id FROM c ORDER BY c.id".to_owned(),
         parameters: crate::Parameters::default(),
         scope: crate::FeedRange::Container,
-        across: crate::CrossPartition::ByServer,
+        cross_partition: crate::CrossPartition::ByServer,
         size: crate::PageSize { rows: 70, bytes: 1 << 20 },
         from,
         report: crate::ReportOptions::default(),

@@ -127,7 +127,7 @@ impl World {
         distances
     }
 
-    async fn ask(&self, text: &str, to: &[f32], size: usize) -> (Vec<(u64, f64)>, String) {
+    async fn query_all_pages(&self, text: &str, to: &[f32], size: usize) -> (Vec<(u64, f64)>, String) {
         let to = json::to_string(&element::to_value(to));
         let parameters = parse(&format!(r#"[{{"name":"@v","value":{to}}}]"#));
         let (mut rows, mut from) = (Vec::new(), None);
@@ -136,7 +136,7 @@ impl World {
                 text: text.to_owned(),
                 parameters: Parameters::from_value(Some(&parameters)).unwrap(),
                 scope: FeedRange::Container,
-                across: CrossPartition::ByServer,
+                cross_partition: CrossPartition::ByServer,
                 size: PageSize { rows: size, bytes: 1 << 22 },
                 from,
                 enable_scan: false,
@@ -164,7 +164,7 @@ impl World {
         let call = format!("VectorDistance(c.v, @v, {brute})");
         let text =
             format!("SELECT c.id, {call} AS d FROM c WHERE c.n >= {least} ORDER BY {call} OFFSET {skip} LIMIT {take}");
-        let (rows, path) = self.ask(&text, &to, 1 + chance.below(40)).await;
+        let (rows, path) = self.query_all_pages(&text, &to, 1 + chance.below(40)).await;
         let want: Vec<f64> = self.sorted(&to, least).into_iter().skip(skip).take(take).collect();
         let got: Vec<f64> = rows.iter().map(|(_, distance)| *distance).collect();
         assert_eq!(got, want, "{text} {to:?} by {path} of {:?}\nagain: PLEIAD_NEAREST_SEED={seed}", self.case);
@@ -175,8 +175,8 @@ impl World {
 
 /// A random number below `end`; one choice has at most 256 values.
 fn random_below(chance: &mut Choices<'_>, end: usize) -> u64 {
-    let apart = end.div_ceil(256);
-    (chance.below(256.min(end)) * apart + chance.below(apart)) as u64
+    let stride = end.div_ceil(256);
+    (chance.below(256.min(end)) * stride + chance.below(stride)) as u64
 }
 
 /// Whole numbers, which fit every data type; some items have no vector, or one of other dimensions.
@@ -245,14 +245,14 @@ impl World {
     /// The share of the ten nearest that is found, with and without a filter, and the access path.
     async fn recall(&self, chance: &mut Choices<'_>) -> (f64, String) {
         let (mut hits, mut wanted, mut last_path) = (0, 0, String::new());
-        for turn in 0..40 {
+        for round in 0..40 {
             let to: Vec<f32> = (0..DIMENSIONS).map(|_| chance.below(20) as f32).collect();
-            let least = if turn % 2 == 0 { 0 } else { 5 };
+            let least = if round % 2 == 0 { 0 } else { 5 };
             let filter = if least == 0 { String::new() } else { format!("WHERE c.n + 0 >= {least}") };
             let text = format!(
                 "SELECT TOP 10 c.id, VectorDistance(c.v, @v) AS d FROM c {filter} ORDER BY VectorDistance(c.v, @v)"
             );
-            let (rows, path) = self.ask(&text, &to, 100).await;
+            let (rows, path) = self.query_all_pages(&text, &to, 100).await;
             let want: Vec<f64> = self.sorted(&to, least).into_iter().take(10).collect();
             assert_eq!(rows.len(), want.len(), "{text}");
             assert!(rows.is_sorted_by(|a, b| a.1 <= b.1));

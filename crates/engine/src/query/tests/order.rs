@@ -24,7 +24,7 @@ fn item(n: usize, has_v: bool) -> Value {
 }
 
 /// The ids of the rows, and whether they come from an ordered index scan.
-async fn ask(world: &QueryWorld, sql: &str) -> (Vec<usize>, bool) {
+async fn query_ids(world: &QueryWorld, sql: &str) -> (Vec<usize>, bool) {
     let asked = TestQuery { text: sql.to_owned(), parameters: Vec::new() };
     let size = PageSize { rows: 1000, bytes: 1 << 20 };
     let query = item_query(&asked, FeedRange::Container, size, None, false);
@@ -64,7 +64,7 @@ async fn no_item_is_returned_twice_when_an_ordered_scan_falls_back_to_a_sort() {
         async move { toggle_values(&world, 10, &stop).await }
     });
     for _ in 0..400 {
-        let (rows, _) = ask(&world, "SELECT TOP 30 VALUE c.id FROM c ORDER BY c.v").await;
+        let (rows, _) = query_ids(&world, "SELECT TOP 30 VALUE c.id FROM c ORDER BY c.v").await;
         let (first, lists) = rows.split_at(10);
         assert!((STABLE..STABLE + 10).all(|n| first.contains(&n)), "{rows:?}");
         assert_eq!(lists, (0..20).collect::<Vec<_>>(), "{rows:?}");
@@ -96,7 +96,7 @@ async fn concurrent_queries_all_return_the_items_without_the_key() {
             tokio::spawn(async move {
                 for round in 0..60 {
                     let (sql, rows) = &wanted[(reader + round) % wanted.len()];
-                    assert_eq!(ask(&world, sql).await, (rows.clone(), true), "{sql}");
+                    assert_eq!(query_ids(&world, sql).await, (rows.clone(), true), "{sql}");
                 }
             })
         })

@@ -98,7 +98,8 @@ async fn check_items_with_values(policy: &str, values: &[String], fillers: usize
     let asked = TestQuery { text: sql.to_owned(), parameters: Vec::new() };
     let block = exam::compiled(&asked, Geospatial::Geography).unwrap();
     let size = PageSize { rows: 1, bytes: 1 << 20 };
-    let question = Question { asked, block, scope: FeedRange::Container, size, cut: false, splits: false };
+    let question =
+        Question { query: asked, block, scope: FeedRange::Container, size, truncates_keys: false, splits: false };
     let keys = covered(&world, &question.scope);
     if let Err(story) = check(&world, &question, &keys, &mut PathCounts::new()).await {
         panic!("{story}");

@@ -59,7 +59,7 @@ fn advice_is_a_list_of_rules() {
 /// Regardless of the number of result rows: one of four loaded items passed the filter.
 #[test]
 fn the_utilization_ratio_counts_items() {
-    let report = QueryReport { items: 4, items_kept: 1, rows: 3, ..QueryReport::default() };
+    let report = QueryReport { items: 4, items_matched: 1, rows: 3, ..QueryReport::default() };
     assert!(metrics(&report, Duration::ZERO, Duration::ZERO).ends_with("indexUtilizationRatio=0.25"));
     assert!(metrics(&QueryReport::default(), Duration::ZERO, Duration::ZERO).ends_with("indexUtilizationRatio=1.00"));
 }

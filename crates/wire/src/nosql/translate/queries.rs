@@ -42,7 +42,7 @@ impl RequestContext<'_> {
             text,
             parameters,
             scope: current_scope(request, at)?,
-            across: across(request),
+            cross_partition: across(request),
             size: PageSize { rows: page_rows(request)?, bytes: PAGE_BYTES_MAX },
             from: token.map(|token| self.tokens.redeem_query(&rid, token)).transpose()?,
             report: tell,

@@ -44,9 +44,9 @@ async fn claim(engine: Arc<Engine>, task: u64, stop: Arc<AtomicBool>, owners: Ow
             }
             Err(error) => assert_eq!(error.kind, Kind::Conflict, "{error}"),
         }
-        let mine =
+        let own_claim =
             owners.lock().iter().find(|(_, id)| id.starts_with(&format!("{task}-"))).map(|(at, id)| (*at, id.clone()));
-        if let Some(((key, value), id)) = mine.filter(|_| n % 3 == 0) {
+        if let Some(((key, value), id)) = own_claim.filter(|_| n % 3 == 0) {
             // Before the delete: no other task can claim the value while the item exists.
             owners.lock().remove(&(key, value));
             delete(&engine, &admit(&engine, "c"), &id, &key.to_string()).await.result.unwrap();
