@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 pub const ITEM_BYTES: usize = 1024;
 pub const PARTITION_KEYS: u64 = 10_000;
 
-/// Text from which notes are cut: long enough that neighbouring items share nothing a compressor could use.
+/// Text from which notes are cut: long enough that neighboring items share nothing a compressor could use.
 static NOTES: LazyLock<String> = LazyLock::new(|| {
     (0..8192).fold(String::new(), |mut text, n| {
         let _ = write!(text, "{:016x}", scramble(n)); // into a String: cannot fail

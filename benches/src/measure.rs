@@ -25,7 +25,7 @@ impl LoadFigures {
     }
 
     pub fn median(rounds: &[LoadFigures]) -> LoadFigures {
-        let of = |part: fn(&LoadFigures) -> f64| median(rounds.iter().map(part).collect());
+        let of = |metric: fn(&LoadFigures) -> f64| median(rounds.iter().map(metric).collect());
         LoadFigures {
             per_second: of(|f| f.per_second),
             p50_us: of(|f| f.p50_us),
@@ -41,8 +41,8 @@ impl LoadFigures {
 
 /// The median over the rounds of Pleiad's value divided by the reference's value in the same round. A disturbance slows
 /// both down in that round, so this is steadier than a ratio of medians.
-pub fn share(pleiad: &[LoadFigures], reference: &[LoadFigures], part: fn(&LoadFigures) -> f64) -> f64 {
-    median(pleiad.iter().zip(reference).map(|(ours, theirs)| part(ours) / part(theirs)).collect())
+pub fn share(pleiad: &[LoadFigures], reference: &[LoadFigures], metric: fn(&LoadFigures) -> f64) -> f64 {
+    median(pleiad.iter().zip(reference).map(|(measured, baseline)| metric(measured) / metric(baseline)).collect())
 }
 
 pub fn median(mut values: Vec<f64>) -> f64 {

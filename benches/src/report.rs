@@ -113,9 +113,9 @@ fn loads(what: &str, ceiling: &str, rows: &[LoadRow]) -> String {
     out
 }
 
-fn idle_costs(rests: &[(&str, &IdleCost)]) -> String {
+fn idle_costs(costs: &[(&str, &IdleCost)]) -> String {
     let mut out = "\nat rest            start ms    memory MB    idle CPU %\n".to_owned();
-    for (mode, rest) in rests {
+    for (mode, rest) in costs {
         let IdleCost { start_ms, resident_mb, idle_cpu_percent } = rest;
         let _ = writeln!(out, "  {mode:<15} {start_ms:>9.1} {resident_mb:>12.1} {idle_cpu_percent:>13.3}");
     }

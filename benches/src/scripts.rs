@@ -134,12 +134,12 @@ fn call_request(signer: &RequestSigner, id: &str, key: &str, arguments: &str) ->
 fn writes(subject: &ServerUnderTest) -> Result<[f64; 3]> {
     let mut rates = [Vec::new(), Vec::new(), Vec::new()];
     for turn in 0..=ROUNDS as u64 {
-        let ways: [(Arc<dyn Requests>, u64); 3] = [
-            (Arc::new(Writes::new(ScriptWay::Single, turn)), 1),
-            (Arc::new(Writes::new(ScriptWay::Procedure, turn)), ITEMS_PER_CALL),
-            (Arc::new(Writes::new(ScriptWay::Batch, turn)), ITEMS_PER_CALL),
+        let methods: [(Arc<dyn Requests>, u64); 3] = [
+            (Arc::new(Writes::new(WriteMethod::Single, turn)), 1),
+            (Arc::new(Writes::new(WriteMethod::Procedure, turn)), ITEMS_PER_CALL),
+            (Arc::new(Writes::new(WriteMethod::Batch, turn)), ITEMS_PER_CALL),
         ];
-        for (rates, (requests, items)) in rates.iter_mut().zip(ways) {
+        for (rates, (requests, items)) in rates.iter_mut().zip(methods) {
             let figures = round(subject.pid(), subject.address, requests, 1, ROUND)?;
             if turn > 0 {
                 rates.push(figures.per_second * items as f64);
@@ -150,41 +150,43 @@ fn writes(subject: &ServerUnderTest) -> Result<[f64; 3]> {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum ScriptWay {
+enum WriteMethod {
     Single,
     Procedure,
     Batch,
 }
 
 struct Writes {
-    way: ScriptWay,
+    method: WriteMethod,
     first: u64,
     head: String,
 }
 
 impl Writes {
-    fn new(way: ScriptWay, turn: u64) -> Writes {
+    fn new(method: WriteMethod, turn: u64) -> Writes {
         let (link, signer) = (container_link(), RequestSigner::now());
-        let head = match way {
-            ScriptWay::Single => signer.head("POST", &format!("{link}/docs"), "docs", &link),
-            ScriptWay::Procedure => {
+        let head = match method {
+            WriteMethod::Single => signer.head("POST", &format!("{link}/docs"), "docs", &link),
+            WriteMethod::Procedure => {
                 let path = format!("{link}/sprocs/insert");
                 signer.head("POST", &path, "sprocs", &path)
             }
-            ScriptWay::Batch => {
+            WriteMethod::Batch => {
                 let head = signer.head("POST", &format!("{link}/docs"), "docs", &link);
                 format!("{head}x-ms-cosmos-is-batch-request: True\r\nx-ms-cosmos-batch-atomic: True\r\n")
             }
         };
-        let first = NUMBER_STRIDE * (1 + way as u64) + turn * (NUMBER_STRIDE / 100);
-        Writes { way, first, head: format!("{head}content-type: application/json\r\n") }
+        let first = NUMBER_STRIDE * (1 + method as u64) + turn * (NUMBER_STRIDE / 100);
+        Writes { method, first, head: format!("{head}content-type: application/json\r\n") }
     }
 
     fn body(&self, n: u64) -> String {
-        match self.way {
-            ScriptWay::Single => document(self.first + n),
-            ScriptWay::Procedure => format!("[[{}]]", self.documents(n, "", "")),
-            ScriptWay::Batch => format!("[{}]", self.documents(n, r#"{"operationType":"Create","resourceBody":"#, "}")),
+        match self.method {
+            WriteMethod::Single => document(self.first + n),
+            WriteMethod::Procedure => format!("[[{}]]", self.documents(n, "", "")),
+            WriteMethod::Batch => {
+                format!("[{}]", self.documents(n, r#"{"operationType":"Create","resourceBody":"#, "}"))
+            }
         }
     }
 
@@ -268,12 +270,12 @@ fn table(findings: &ScriptFindings) -> String {
         let _ = writeln!(out, "  {what:<28} {per_second:>10.0} {p50_us:>12.0} {cpu_us:>15.1}");
     }
     let _ = writeln!(out, "\none connection, durable           items/s    share of creates");
-    let ways = [
+    let rates = [
         ("creates, one by one", findings.single),
         ("procedure that inserts 100", findings.inserted),
         ("batch of 100", findings.batched),
     ];
-    for (what, rate) in ways {
+    for (what, rate) in rates {
         let _ = writeln!(out, "  {what:<28} {rate:>10.0} {:>18.1}x", rate / findings.single);
     }
     let _ = writeln!(out, "\na query over {ITEMS} items             ms");

@@ -177,13 +177,13 @@ impl Requests for VectorCreates {
 // ---- searches ---------------------------------------------------------------------------------------------
 
 #[derive(Clone, Copy)]
-enum VectorSearchWay {
+enum SearchMethod {
     Graph,
     Exact,
 }
 
-fn search_request(vector: &[f32], way: VectorSearchWay, signer: &RequestSigner) -> Vec<u8> {
-    let brute_force = matches!(way, VectorSearchWay::Exact);
+fn search_request(vector: &[f32], method: SearchMethod, signer: &RequestSigner) -> Vec<u8> {
+    let brute_force = matches!(method, SearchMethod::Exact);
     let query = format!(
         "SELECT TOP {NEAREST} VALUE c.id FROM c ORDER BY VectorDistance(c.v, {}, {brute_force})",
         vector_text(vector)
@@ -217,17 +217,17 @@ fn measure_phase(subject: &ServerUnderTest, when: &'static str, query_vectors: &
     let mut hits = 0;
     for vector in query_vectors {
         let truth =
-            result_ids(&load::send_once(subject.address, &search_request(vector, VectorSearchWay::Exact, &signer))?)?;
+            result_ids(&load::send_once(subject.address, &search_request(vector, SearchMethod::Exact, &signer))?)?;
         let found =
-            result_ids(&load::send_once(subject.address, &search_request(vector, VectorSearchWay::Graph, &signer))?)?;
+            result_ids(&load::send_once(subject.address, &search_request(vector, SearchMethod::Graph, &signer))?)?;
         hits += truth.iter().filter(|id| found.contains(id)).count();
     }
-    let run_searches = |way: VectorSearchWay| {
+    let run_searches = |method: SearchMethod| {
         let requests =
-            SearchRequests(query_vectors.iter().map(|vector| search_request(vector, way, &signer)).collect());
+            SearchRequests(query_vectors.iter().map(|vector| search_request(vector, method, &signer)).collect());
         load::run(subject.address, Arc::new(requests), 1, Until::Answered(query_vectors.len() as u64))
     };
-    let (exact, graph) = (run_searches(VectorSearchWay::Exact)?, run_searches(VectorSearchWay::Graph)?);
+    let (exact, graph) = (run_searches(SearchMethod::Exact)?, run_searches(SearchMethod::Graph)?);
     let recall = hits as f64 / (query_vectors.len() * NEAREST) as f64;
     let [every_ms, graph_ms] = [&exact, &graph].map(|outcome| outcome.percentile_us(50) / 1e3);
     Ok(BenchPhase { when, ready_s, recall, every_ms, graph_ms, graph_p99_ms: graph.percentile_us(99) / 1e3 })
@@ -238,7 +238,7 @@ fn wait_for_graph(subject: &ServerUnderTest, vector: &[f32]) -> Result<f64> {
     let started = Instant::now();
     while started.elapsed() < BUILD_TIMEOUT {
         let answer =
-            load::send_once(subject.address, &search_request(vector, VectorSearchWay::Graph, &RequestSigner::now()))?;
+            load::send_once(subject.address, &search_request(vector, SearchMethod::Graph, &RequestSigner::now()))?;
         let text = String::from_utf8_lossy(&answer);
         let plan = text.lines().find_map(|line| line.strip_prefix("x-pleiad-query-plan: ")).unwrap_or_default();
         if plan.contains("graph") && !plan.contains("every vector") && !plan.contains("scan") {

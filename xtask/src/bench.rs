@@ -41,11 +41,14 @@ pub fn run(args: &[String]) -> Result {
 }
 
 /// Builds the programs and runs one benchmark; with `write` its table is also written into the page.
-fn measure(part: &str, extra_args: &[&OsStr], write: bool) -> Result {
+fn measure(benchmark: &str, extra_args: &[&OsStr], write: bool) -> Result {
     build()?;
-    let result =
-        shell::target().join(if part == "bench" { "bench.json".to_owned() } else { format!("bench-{part}.json") });
-    let mut bench = shell::command(program(), [part]);
+    let result = shell::target().join(if benchmark == "bench" {
+        "bench.json".to_owned()
+    } else {
+        format!("bench-{benchmark}.json")
+    });
+    let mut bench = shell::command(program(), [benchmark]);
     bench.arg(shell::binary()).arg(&result).args(extra_args);
     if write {
         bench.arg(shell::root().join(PAGE));
@@ -56,11 +59,11 @@ fn measure(part: &str, extra_args: &[&OsStr], write: bool) -> Result {
 }
 
 /// Parses the arguments of a benchmark whose only option is `--write`.
-fn parse_write_flag(part: &str, args: &[String]) -> Result<bool> {
+fn parse_write_flag(benchmark: &str, args: &[String]) -> Result<bool> {
     match args {
         [] => Ok(false),
         [only] if only == "--write" => Ok(true),
-        _ => Err(format!("bench {part} takes no argument other than `--write`")),
+        _ => Err(format!("bench {benchmark} takes no argument other than `--write`")),
     }
 }
 

@@ -16,17 +16,17 @@ pub fn run(args: &[String]) -> Result {
     let mut cargo = shell::bare_cargo(["run", "--release", "--package", "pleiad"]);
     cargo.env("CARGO_TARGET_DIR", shell::target()).arg("--manifest-path").arg(manifest);
     rocksdb::link(&mut cargo);
-    replace_ourselves(cargo.args(["--", "dev"]).args(args))
+    replace_process(cargo.args(["--", "dev"]).args(args))
 }
 
 #[cfg(unix)]
-fn replace_ourselves(command: &mut Command) -> Result {
+fn replace_process(command: &mut Command) -> Result {
     use std::os::unix::process::CommandExt;
     let error = command.exec(); // returns only if the program could not start
     Err(format!("cannot start `{}`: {error}", shell::command_line(command)))
 }
 
 #[cfg(not(unix))]
-fn replace_ourselves(command: &mut Command) -> Result {
+fn replace_process(command: &mut Command) -> Result {
     shell::run(command)
 }

@@ -24,9 +24,9 @@ pub enum SetupScope {
 
 struct RequiredTool {
     scope: SetupScope,
-    what: &'static str,
-    why: &'static str,
-    found: fn() -> bool,
+    name: &'static str,
+    reason: &'static str,
+    is_installed: fn() -> bool,
     /// Package names for apt-get, dnf, apk, pacman, brew, in that order; empty: part of the system.
     packages: [&'static str; 5],
 }
@@ -34,51 +34,51 @@ struct RequiredTool {
 const TOOLS: [RequiredTool; 7] = [
     RequiredTool {
         scope: SetupScope::Build,
-        what: "a C++ compiler",
-        why: "RocksDB is C++ and is compiled from source",
-        found: probe::cxx,
+        name: "a C++ compiler",
+        reason: "RocksDB is C++ and is compiled from source",
+        is_installed: probe::cxx,
         packages: ["g++", "gcc-c++", "g++", "gcc", "llvm"],
     },
     RequiredTool {
         scope: SetupScope::Build,
-        what: "libclang and its headers",
-        why: "RocksDB's bindings are generated while building (LIBCLANG_PATH names another directory)",
-        found: probe::libclang,
+        name: "libclang and its headers",
+        reason: "RocksDB's bindings are generated while building (LIBCLANG_PATH names another directory)",
+        is_installed: probe::libclang,
         packages: ["libclang-dev", "clang-devel", "clang-dev clang-libclang", "clang", "llvm"],
     },
     RequiredTool {
         scope: SetupScope::Build,
-        what: "make",
-        why: "C dependencies use it",
-        found: probe::make,
+        name: "make",
+        reason: "C dependencies use it",
+        is_installed: probe::make,
         packages: ["make", "make", "make", "make", "make"],
     },
     RequiredTool {
         scope: SetupScope::Interop,
-        what: "python3 with venv",
-        why: "the Python SDK is tested in its own environment",
-        found: probe::python,
+        name: "python3 with venv",
+        reason: "the Python SDK is tested in its own environment",
+        is_installed: probe::python,
         packages: ["python3 python3-venv", "python3", "python3", "python", "python"],
     },
     RequiredTool {
         scope: SetupScope::Interop,
-        what: "node 18 or newer, with npm",
-        why: "the JavaScript SDK is tested with it",
-        found: probe::node,
+        name: "node 18 or newer, with npm",
+        reason: "the JavaScript SDK is tested with it",
+        is_installed: probe::node,
         packages: ["nodejs npm", "nodejs npm", "nodejs npm", "nodejs npm", "node"],
     },
     RequiredTool {
         scope: SetupScope::Compare,
-        what: "node 18 or newer, with npm",
-        why: "one of the systems in the comparison runs on it",
-        found: probe::node,
+        name: "node 18 or newer, with npm",
+        reason: "one of the systems in the comparison runs on it",
+        is_installed: probe::node,
         packages: ["nodejs npm", "nodejs npm", "nodejs npm", "nodejs npm", "node"],
     },
     RequiredTool {
         scope: SetupScope::Compare,
-        what: "PostgreSQL with pgbench",
-        why: "one of the systems in the comparison",
-        found: || probe::postgres_programs().is_some(),
+        name: "PostgreSQL with pgbench",
+        reason: "one of the systems in the comparison",
+        is_installed: || probe::postgres_programs().is_some(),
         packages: ["postgresql", "postgresql-server postgresql-contrib", "postgresql", "postgresql", "postgresql"],
     },
 ];
@@ -119,17 +119,17 @@ pub fn ensure(scopes: &[SetupScope]) -> Result {
         return Ok(());
     }
     for tool in &missing {
-        println!("{} {} is missing: {}", shell::yellow("setup:"), tool.what, tool.why);
+        println!("{} {} is missing: {}", shell::yellow("setup:"), tool.name, tool.reason);
     }
     install(&missing)?;
     match self::missing(scopes).first() {
         None => Ok(()),
-        Some(tool) => Err(format!("{} is still not found after installing it; {}", tool.what, tool.why)),
+        Some(tool) => Err(format!("{} is still not found after installing it; {}", tool.name, tool.reason)),
     }
 }
 
 fn missing(scopes: &[SetupScope]) -> Vec<&'static RequiredTool> {
-    TOOLS.iter().filter(|tool| scopes.contains(&tool.scope) && !(tool.found)()).collect()
+    TOOLS.iter().filter(|tool| scopes.contains(&tool.scope) && !(tool.is_installed)()).collect()
 }
 
 fn ensure_components() -> Result {

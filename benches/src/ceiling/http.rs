@@ -90,7 +90,7 @@ impl ConstantResponder {
         };
         let now_ms = SystemEnv.now_ms();
         let trust = TrustAnchors { keys: &self.keys, tokens: &self.tokens, jwks_cache: None };
-        auth::authorize(trust, &credentials, AuthTime { now_ms, wall_ms: now_ms }).is_ok()
+        auth::authenticate(trust, &credentials, AuthTime { now_ms, wall_ms: now_ms }).is_ok()
     }
 }
 

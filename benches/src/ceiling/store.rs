@@ -171,7 +171,7 @@ impl CreateBuilder {
             ts_s,
             terms: terms.len() as u32,
             indexed,
-            tag: None,
+            etag_source: None,
             epk,
             id: &key.id,
             fields,
@@ -181,7 +181,7 @@ impl CreateBuilder {
         let mut changes = RowChanges::default();
         changes.insert(SHARD, &NewVersion { key: &key, record: &record, terms: &terms, claims: &[] });
         let row = keyspace::key_stats(SHARD, epk.as_bytes(), &key.logical.hash());
-        changes.count_key(row, &KeyStats { items: 1, bytes: body.len() as u64 }, &key);
+        changes.put_key_stats(row, &KeyStats { items: 1, bytes: body.len() as u64 }, &key);
         Ok(changes.batch)
     }
 

@@ -94,19 +94,19 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let cache = DatasetCache::open(root.path(), 3).unwrap();
         let mut loads = 0;
-        let mut keep = |recipe: &str, outcome: Result| {
-            let kept = cache.load_once("one", recipe, |dir| {
+        let mut load = |recipe: &str, outcome: Result| {
+            let loaded = cache.load_once("one", recipe, |dir| {
                 loads += 1;
                 assert!(fs::read_dir(dir).unwrap().next().is_none(), "the directory is empty");
                 fs::write(dir.join("x"), "").unwrap();
                 outcome
             });
-            (kept.is_ok(), loads)
+            (loaded.is_ok(), loads)
         };
-        assert_eq!(keep("a", Ok(())), (true, 1));
-        assert_eq!(keep("a", Ok(())), (true, 1));
-        assert_eq!(keep("b", Err(String::new())), (false, 2));
-        assert_eq!(keep("b", Ok(())), (true, 3));
+        assert_eq!(load("a", Ok(())), (true, 1));
+        assert_eq!(load("a", Ok(())), (true, 1));
+        assert_eq!(load("b", Err(String::new())), (false, 2));
+        assert_eq!(load("b", Ok(())), (true, 3));
     }
 
     #[test]

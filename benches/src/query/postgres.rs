@@ -12,7 +12,7 @@ use super::pinned;
 use super::piped::PipedProcess;
 use crate::Result;
 use crate::process::ChildProcess;
-use crate::rival::postgres::{LoadUser, free_port, run_to_end};
+use crate::rival::postgres::{ServerUser, free_port, run_to_end};
 
 const END: &str = "-- end of the answer";
 /// The prefix of psql's line with the time.
@@ -52,7 +52,7 @@ pub struct PostgresSubject {
 
 struct PostgresProcess {
     _running: ChildProcess,
-    user: LoadUser,
+    user: ServerUser,
     programs: PathBuf,
     cluster: PathBuf,
     port: u16,
@@ -89,7 +89,7 @@ fn parse_answer(lines: &[String]) -> Result<TimedAnswer> {
 
 /// A directory that the user that runs the server can access: other users have no access to root's home.
 fn accessible_root(root: &Path) -> Result<PathBuf> {
-    Ok(if LoadUser::find()?.is_other_user() { PathBuf::from("/var/tmp/pleiad/bench-query") } else { root.to_owned() })
+    Ok(if ServerUser::find()?.is_other_user() { PathBuf::from("/var/tmp/pleiad/bench-query") } else { root.to_owned() })
 }
 
 fn version(programs: &Path) -> Result<String> {
@@ -100,7 +100,7 @@ fn version(programs: &Path) -> Result<String> {
 }
 
 fn load(programs: &Path, dir: &Path, cache: &DatasetCache) -> Result {
-    let user = LoadUser::find()?;
+    let user = ServerUser::find()?;
     user.chown(dir)?;
     let mut initdb = Command::new(programs.join("initdb"));
     initdb.args(["--auth", "trust", "--username", "bench", "--encoding", "UTF8", "--locale", "C", "--pgdata"]).arg(dir);
@@ -115,7 +115,7 @@ fn load(programs: &Path, dir: &Path, cache: &DatasetCache) -> Result {
 
 impl PostgresProcess {
     fn start(programs: &Path, cluster: &Path) -> Result<PostgresProcess> {
-        let (user, port) = (LoadUser::find()?, free_port()?);
+        let (user, port) = (ServerUser::find()?, free_port()?);
         let mut postgres = pinned(Path::new("sh"));
         // PostgreSQL reports readiness on standard error.
         postgres.args(["-c", r#"exec "$0" "$@" 2>&1"#]).arg(programs.join("postgres"));

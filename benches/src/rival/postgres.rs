@@ -35,12 +35,12 @@ pub struct PostgresServer {
 
 /// The user that runs the server: the current one, or an unprivileged one if the current user is root.
 #[derive(Clone, Copy)]
-pub struct LoadUser(Option<(u32, u32)>);
+pub struct ServerUser(Option<(u32, u32)>);
 
 impl PostgresServer {
     /// `programs` is the directory of `initdb`, `postgres`, `psql` and `pgbench`.
     pub fn start(programs: &Path) -> Result<PostgresServer> {
-        let user = LoadUser::find()?;
+        let user = ServerUser::find()?;
         let (data, scripts) = (temp_dir()?, temp_dir()?);
         user.chown(data.path())?;
         let cluster = data.path().join("cluster");
@@ -178,20 +178,20 @@ fn server_command(programs: &Path, cluster: &Path, port: u16) -> Command {
     command
 }
 
-impl LoadUser {
-    pub fn find() -> Result<LoadUser> {
+impl ServerUser {
+    pub fn find() -> Result<ServerUser> {
         let numeric_id = |args: &[&str]| -> Option<u32> {
             let output = Command::new("id").args(args).stderr(Stdio::null()).output().ok()?;
             String::from_utf8_lossy(&output.stdout).trim().parse().ok()
         };
         if numeric_id(&["-u"]) != Some(0) {
-            return Ok(LoadUser(None));
+            return Ok(ServerUser(None));
         }
         let other = ["postgres", "nobody"]
             .iter()
             .find_map(|name| Some((numeric_id(&["-u", name])?, numeric_id(&["-g", name])?)));
         other
-            .map(|ids| LoadUser(Some(ids)))
+            .map(|ids| ServerUser(Some(ids)))
             .ok_or_else(|| "PostgreSQL does not run as root, and no other user was found".to_owned())
     }
 

@@ -138,7 +138,7 @@ fn nearly_full(container: &Container, partition: &Partition, now_ms: u64) -> Vec
         let kind = AlertKind::KeyNearlyFull { key, bytes: large.stats.bytes, bytes_max };
         Some(alert(container, partition, now_ms, kind))
     };
-    partition.keys.take_nearly_full().into_iter().filter_map(to_alert).collect()
+    partition.large_keys.take_nearly_full().into_iter().filter_map(to_alert).collect()
 }
 
 fn alert(container: &Container, partition: &Partition, now_ms: u64, kind: AlertKind) -> Alert {

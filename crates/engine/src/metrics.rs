@@ -129,7 +129,7 @@ fn partition_metrics(partition: &Partition, now_ms: u64) -> PartitionMetrics {
         items: stored.items,
         item_bytes: stored.item_bytes,
         busiest_keys: usage.busiest_keys(now_ms, KEYS_REPORTED).into_iter().filter_map(|busy| charge(&busy)).collect(),
-        largest_keys: partition.keys.largest().iter().filter_map(size).collect(),
+        largest_keys: partition.large_keys.largest().iter().filter_map(size).collect(),
     }
 }
 

@@ -83,7 +83,7 @@ impl Engine {
     /// Starts the merge of adjacent partitions. Returns the job's id.
     pub async fn merge(&self, container: ContainerName<'_>, ranges: &[u32]) -> Result<u64> {
         let container = self.find_container(container)?;
-        self.begin_job(container.rid, RepartitionRequest::merge(&container.map.neighbours(ranges)?)?).await
+        self.begin_job(container.rid, RepartitionRequest::merge(&container.map.neighbors(ranges)?)?).await
     }
 
     async fn begin_job(&self, container: ContainerRid, request: RepartitionRequest) -> Result<u64> {

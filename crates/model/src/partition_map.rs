@@ -74,9 +74,9 @@ impl PartitionMap {
 
     /// The keys of a range, or of a former range before it was split or merged.
     pub fn keys_of(&self, id: u32) -> Option<&EpkRange> {
-        let now = self.ranges.iter().map(|range| (range.id, &range.keys));
+        let current = self.ranges.iter().map(|range| (range.id, &range.keys));
         let former = self.former.iter().map(|(id, keys)| (*id, keys));
-        now.chain(former).find(|(known, _)| *known == id).map(|(_, keys)| keys)
+        current.chain(former).find(|(known, _)| *known == id).map(|(_, keys)| keys)
     }
 
     /// The first id that no range of this map has or had.
@@ -86,10 +86,10 @@ impl PartitionMap {
     }
 
     /// Adjacent ranges by their ids, in the order of the hash space.
-    pub fn neighbours(&self, ids: &[u32]) -> Result<Vec<&PartitionKeyRange>> {
+    pub fn neighbors(&self, ids: &[u32]) -> Result<Vec<&PartitionKeyRange>> {
         let found: Vec<&PartitionKeyRange> = self.ranges.iter().filter(|range| ids.contains(&range.id)).collect();
-        let are_neighbours = found.windows(2).all(|pair| pair[0].keys.max == pair[1].keys.min);
-        match found.len() == ids.len() && are_neighbours {
+        let are_neighbors = found.windows(2).all(|pair| pair[0].keys.max == pair[1].keys.min);
+        match found.len() == ids.len() && are_neighbors {
             true => Ok(found),
             false => Err(Error::invalid("Only partition key ranges that exist and lie side by side can be merged.")),
         }
@@ -112,16 +112,16 @@ impl PartitionMap {
     /// Clients recognise a map by its epoch. If they may know another one, the ranges get unused ids and become
     /// children of all current ranges that they overlap, so that clients find them as they find the ranges of a split
     /// or merge.
-    pub fn restored_over(&self, now: &PartitionMap) -> PartitionMap {
-        if self.epoch == now.epoch {
+    pub fn restored_over(&self, current: &PartitionMap) -> PartitionMap {
+        if self.epoch == current.epoch {
             return self.clone();
         }
         let parents = |range: &PartitionKeyRange| {
-            let replaced = now.ranges.iter().filter(|other| other.keys.intersect(&range.keys).is_some());
+            let replaced = current.ranges.iter().filter(|other| other.keys.intersect(&range.keys).is_some());
             ancestry(&replaced.chain([range]).collect::<Vec<_>>())
         };
-        let renumbered = self.renumbered(now.epoch, now.next_id(), parents);
-        let newer = now.as_former();
+        let renumbered = self.renumbered(current.epoch, current.next_id(), parents);
+        let newer = current.as_former();
         let mut former = renumbered.former;
         former.retain(|(id, _)| newer.iter().all(|(known, _)| known != id));
         former.extend(newer);

@@ -12,13 +12,13 @@ use std::borrow::Cow;
 pub fn decode_onto(text: &str, out: &mut impl Extend<u8>) -> Option<()> {
     let mut rest = text.as_bytes();
     while let Some((&first, tail)) = rest.split_first() {
-        let (byte, left) = match (first, tail) {
+        let (byte, remaining) = match (first, tail) {
             (b'%', [high, low, left @ ..]) => (hex(*high)? << 4 | hex(*low)?, left),
             (b'%', _) => return None,
             _ => (first, tail),
         };
         out.extend(Some(byte));
-        rest = left;
+        rest = remaining;
     }
     Some(())
 }

@@ -335,8 +335,8 @@ fn decode<'a>(base64: &GeneralPurpose, text: &str, buffer: &'a mut [u8; DECODE_B
     Some(&buffer[..len])
 }
 
-fn with_text<T>(bytes: &[u8], use_it: impl FnOnce(&str) -> T) -> T {
+fn with_text<T>(bytes: &[u8], consume: impl FnOnce(&str) -> T) -> T {
     let mut buffer = [0; TEXT_BYTES_MAX];
     let len = BASE64.encode_slice(bytes, &mut buffer).unwrap_or_default();
-    use_it(str::from_utf8(&buffer[..len]).unwrap_or_default())
+    consume(str::from_utf8(&buffer[..len]).unwrap_or_default())
 }

@@ -40,10 +40,10 @@ use keyspace::Tag;
 const PROBLEMS_REPORTED_MAX: usize = 100;
 
 /// Keyspaces in which every row belongs to one item.
-const POINTERS: [Tag; 6] = [Tag::Id, Tag::Member, Tag::Feed, Tag::Unique, Tag::Index, Tag::Vector];
+const POINTER_TAGS: [Tag; 6] = [Tag::Id, Tag::Member, Tag::Feed, Tag::Unique, Tag::Index, Tag::Vector];
 /// The keyspaces that are compared with the items, the change log of a running copy, ANN graphs, which may lag, and
 /// versions, which outlive their items. Rows with other tags are orphans.
-const KNOWN: [Tag; 13] = [
+const KNOWN_TAGS: [Tag; 13] = [
     Tag::Doc,
     Tag::KeyTombstone,
     Tag::Feed,
@@ -95,7 +95,7 @@ impl Partition {
         let (max_numbers, report) = Default::default();
         let mut check = Check { range: &self.range, schema, snapshot, max_numbers, report };
         check.items().await?;
-        for tag in POINTERS {
+        for tag in POINTER_TAGS {
             check.pointers(tag).await?;
         }
         check.keys().await?;
@@ -127,7 +127,7 @@ impl Check<'_> {
             for (row, bytes) in chunk {
                 match CheckedItem::read(self.schema, &row, bytes) {
                     Ok(item) => self.item(&item).await?,
-                    Err(error) => self.problem(format_args!("the item at {}: {error}", hex(&row))),
+                    Err(error) => self.add_problem(format_args!("the item at {}: {error}", hex(&row))),
                 }
             }
         }
@@ -143,7 +143,7 @@ impl Check<'_> {
         self.max_numbers.lsn = self.max_numbers.lsn.max(item.record.lsn);
         self.check_docnum(item);
         for fault in item.faults(self.range) {
-            self.problem(format_args!("{item} {fault}"));
+            self.add_problem(format_args!("{item} {fault}"));
         }
         self.rows(item).await
     }
@@ -154,7 +154,7 @@ impl Check<'_> {
         match prefix.cmp(&u64::from(self.range.prefix)) {
             std::cmp::Ordering::Less => {}
             std::cmp::Ordering::Equal => self.max_numbers.counter = self.max_numbers.counter.max(counter),
-            std::cmp::Ordering::Greater => self.problem(format_args!("{item} has a number of a later range")),
+            std::cmp::Ordering::Greater => self.add_problem(format_args!("{item} has a number of a later range")),
         }
     }
 
@@ -164,9 +164,9 @@ impl Check<'_> {
         let found = self.snapshot.get_many(&keys).await?;
         for ((row, value), found) in wanted.iter().zip(found) {
             match found {
-                None => self.problem(format_args!("{item} lacks its {} row {}", name(row), hex(row))),
+                None => self.add_problem(format_args!("{item} lacks its {} row {}", name(row), hex(row))),
                 Some(found) if found != *value => {
-                    self.problem(format_args!("the {} row {} of {item} points elsewhere", name(row), hex(row)));
+                    self.add_problem(format_args!("the {} row {} of {item} points elsewhere", name(row), hex(row)));
                 }
                 Some(_) => {}
             }
@@ -198,7 +198,7 @@ impl Check<'_> {
         while let Some(chunk) = rows.next(&self.snapshot).await? {
             for row in &chunk {
                 if self.is_orphan(tag, row).await? {
-                    self.problem(format_args!("the {} row {} belongs to no item", name(&row.0), hex(&row.0)));
+                    self.add_problem(format_args!("the {} row {} belongs to no item", name(&row.0), hex(&row.0)));
                 }
             }
         }
@@ -219,22 +219,22 @@ impl Check<'_> {
         let state = match row.into_iter().flatten().next().map(|row| ShardState::decode(&row)).transpose() {
             Ok(state) => state.unwrap_or_default(),
             Err(error) => {
-                self.problem(error);
+                self.add_problem(error);
                 return Ok(());
             }
         };
         self.report.lsn = state.lsn;
         let totals = [("items", state.items, self.report.items), ("bytes", state.item_bytes, self.report.item_bytes)];
         for (what, says, is) in totals.into_iter().filter(|(_, says, is)| says != is) {
-            self.problem(format_args!("the state row counts {says} {what}, there are {is}"));
+            self.add_problem(format_args!("the state row counts {says} {what}, there are {is}"));
         }
         if state.versions_from.as_ref().map_or(0, RetentionWatermark::latest).max(state.merged_lsn) > state.lsn {
-            self.problem("the state row tells of versions or a merge behind its own LSN");
+            self.add_problem("the state row tells of versions or a merge behind its own LSN");
         }
         let bounds =
-            [("LSN", state.lsn, self.max_numbers.lsn), ("item number", state.next_item, self.max_numbers.counter)];
+            [("LSN", state.lsn, self.max_numbers.lsn), ("item number", state.last_item, self.max_numbers.counter)];
         for (what, says, is) in bounds.into_iter().filter(|(_, says, is)| says < is) {
-            self.problem(format_args!("the state row's {what} is {says}, an item has {is}"));
+            self.add_problem(format_args!("the state row's {what} is {says}, an item has {is}"));
         }
         Ok(())
     }
@@ -245,10 +245,10 @@ impl Check<'_> {
         let (mut from, to) = keyspace::shard_range(self.range.shard);
         while let Some((row, _)) = self.snapshot.scan(&from, &to, Direction::Forward, Limit::rows(1)).await?.pairs.pop()
         {
-            match KNOWN.into_iter().find(|&tag| tag_of(&row) == Some(tag as u8)) {
+            match KNOWN_TAGS.into_iter().find(|&tag| tag_of(&row) == Some(tag as u8)) {
                 Some(tag) => from = keyspace::range(self.range.shard, tag).1,
                 None => {
-                    self.problem(format_args!("the row {} is of a kind that items do not have", hex(&row)));
+                    self.add_problem(format_args!("the row {} is of a kind that items do not have", hex(&row)));
                     from = keyspace::after(&row);
                 }
             }
@@ -260,7 +260,7 @@ impl Check<'_> {
         KeyspaceCursor::new(keyspace::range(self.range.shard, tag))
     }
 
-    fn problem(&mut self, problem: impl Display) {
+    fn add_problem(&mut self, problem: impl Display) {
         self.report.problems.add(problem);
     }
 }

@@ -190,10 +190,10 @@ fn serve(shared: Arc<CommitterShared>) {
     let _ = std::panic::catch_unwind(AssertUnwindSafe(|| run(&shared)));
     let mut queue = shared.queue.lock();
     (queue.closed, queue.ended) = (true, true);
-    let left = (std::mem::take(&mut queue.waiting), std::mem::take(&mut queue.stopped));
+    let remaining = (std::mem::take(&mut queue.waiting), std::mem::take(&mut queue.stopped));
     drop(queue);
     drop(shared); // callers of `stop` may open the store again
-    drop(left);
+    drop(remaining);
 }
 
 fn run(shared: &CommitterShared) {
@@ -205,7 +205,7 @@ fn run(shared: &CommitterShared) {
         let committed = commit_group(shared, &mut group);
         last = LastCommit {
             writers: group.len() + shared.queue.lock().waiting.len(),
-            took: began.elapsed(),
+            duration: began.elapsed(),
             ended: Some(Instant::now()),
         };
         match committed {
@@ -238,7 +238,7 @@ impl CommitterShared {
 struct LastCommit {
     /// Writers that it acknowledged, and those queued by then: that many may have a write queued for the next commit.
     writers: usize,
-    took: Duration,
+    duration: Duration,
     ended: Option<Instant>,
 }
 
@@ -247,7 +247,7 @@ struct LastCommit {
 /// is not delayed.
 fn commit_delay(shared: &CommitterShared, queue: &mut MutexGuard<'_, Queue>, last: &LastCommit) {
     let Some(ended) = last.ended.filter(|_| last.writers > 1) else { return };
-    let until = ended + last.took.min(COMMIT_DELAY_MAX);
+    let until = ended + last.duration.min(COMMIT_DELAY_MAX);
     queue.awaited = last.writers.min(GROUP_ENTRIES_MAX);
     while queue.waiting.len() < queue.awaited && !queue.closed {
         if shared.wake.wait_until(queue, until).timed_out() {

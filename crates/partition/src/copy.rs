@@ -185,7 +185,7 @@ impl Copy {
         if let [parent] = parents {
             return parent.versions_from.clone();
         }
-        let has_versions = self.schema.keeps_versions || parents.iter().any(|parent| parent.versions_from.is_some());
+        let has_versions = self.schema.retains_versions || parents.iter().any(|parent| parent.versions_from.is_some());
         let watermark =
             |parent: &ShardState| parent.versions_from.clone().unwrap_or(RetentionWatermark::at(parent.lsn));
         let keys = self.parents.iter().map(|parent| &parent.range.keys);

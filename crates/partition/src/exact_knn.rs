@@ -1,4 +1,4 @@
-//! Exact k-nearest-neighbour search: the distances of stored vectors to a query vector.
+//! Exact k-nearest-neighbor search: the distances of stored vectors to a query vector.
 //!
 //! Guarantees: distances are computed from the vectors of the snapshot, so no deleted item and no old vector is
 //! returned. The caller sorts, filters and selects the nearest.
@@ -16,7 +16,7 @@ pub struct VectorQuery<'w> {
     pub rule: &'w VectorRule,
     /// The query's distance function, which may differ from the index's.
     pub function: DistanceFunction,
-    pub to: &'w [f32],
+    pub vector: &'w [f32],
 }
 
 /// With more vectors the caller scans the items, which needs no list in memory.
@@ -54,7 +54,7 @@ impl VectorQuery<'_> {
     fn neighbor(&self, docnum: u64, bytes: &[u8], vector: &mut Vec<f32>) -> Option<Neighbor> {
         let kind = self.rule.kind;
         let distance = element::decode(bytes, kind.data_type, kind.dimensions, vector)
-            .then(|| distance::distance(self.function, vector, self.to))
+            .then(|| distance::distance(self.function, vector, self.vector))
             .flatten()?;
         Some(Neighbor { distance, docnum })
     }

@@ -118,8 +118,8 @@ impl<'a> ItemSource<'a> {
                 let (docnums, more) = view.members(key, *after, Limit::rows(limit.rows)).await?;
                 let records = view.load(&docnums, limit.bytes).await?;
                 *after = last(&records).unwrap_or(*after);
-                let left = records.len() < docnums.len();
-                Ok((records, more || left))
+                let is_partial = records.len() < docnums.len();
+                Ok((records, more || is_partial))
             }
             ItemSource::Listed { docnums } => {
                 let records = view.load(&docnums[..docnums.len().min(limit.rows)], limit.bytes).await?;
@@ -168,11 +168,11 @@ impl ItemPageBuilder {
     /// One item more than the page still needs, so that its end is seen without another read; scaled by the share of
     /// matching items so far.
     fn chunk_limit(&self) -> Limit {
-        let taken = self.page.records.len();
-        let missing = self.limit.items.saturating_sub(taken).saturating_add(1);
-        let rate = (self.scanned / taken.max(1)).max(1);
+        let collected = self.page.records.len();
+        let needed = self.limit.items.saturating_sub(collected).saturating_add(1);
+        let rate = (self.scanned / collected.max(1)).max(1);
         let bytes = self.limit.bytes.saturating_sub(self.bytes).saturating_mul(rate);
-        Limit { rows: missing.saturating_mul(rate).min(CHUNK_ROWS_MAX), bytes: bytes.min(CHUNK_BYTES_MAX) }
+        Limit { rows: needed.saturating_mul(rate).min(CHUNK_ROWS_MAX), bytes: bytes.min(CHUNK_BYTES_MAX) }
     }
 }
 

@@ -131,7 +131,7 @@ impl Governor {
     pub fn admit(&self, now_ms: u64, class: RequestClass) -> Result<Admission, Throttled> {
         let reserved = self.reserve_with_pool(now_ms, class);
         if reserved.is_err() {
-            self.usage.throttled(now_ms);
+            self.usage.record_throttled(now_ms);
         }
         reserved.map(|()| Admission { class })
     }
@@ -150,7 +150,7 @@ impl Governor {
             pool.charge(now_ms, admission.class, centi);
         }
         self.charge(now_ms, admission.class, centi);
-        self.usage.served(now_ms, centi, self.hot.share_centi.load(Ordering::Relaxed), key);
+        self.usage.record_served(now_ms, centi, self.hot.share_centi.load(Ordering::Relaxed), key);
     }
 
     /// Releases the reservation: the request did nothing, because another partition throttled it.

@@ -95,8 +95,8 @@ impl Partition {
     /// Refreshes the cached largest keys if something was written since the last scan.
     pub async fn refresh_key_statistics(&self) -> Result<()> {
         let lsn = self.lsn();
-        if self.keys.scanned_lsn.swap(lsn, Ordering::Relaxed) != lsn {
-            *self.keys.largest.lock() = self.key_statistics(KEYS_REPORTED).await?.largest;
+        if self.large_keys.scanned_lsn.swap(lsn, Ordering::Relaxed) != lsn {
+            *self.large_keys.largest.lock() = self.key_statistics(KEYS_REPORTED).await?.largest;
         }
         Ok(())
     }

@@ -62,21 +62,24 @@ impl KeyTombstones {
 /// The current tombstones. Every item read checks them, so having none must cost only one atomic load.
 #[derive(Debug, Default)]
 pub(crate) struct TombstoneCell {
-    any: AtomicBool,
+    has_any: AtomicBool,
     tombstones: RwLock<Arc<KeyTombstones>>,
 }
 
 impl TombstoneCell {
     pub fn new(tombstones: KeyTombstones) -> TombstoneCell {
-        TombstoneCell { any: AtomicBool::new(!tombstones.is_empty()), tombstones: RwLock::new(Arc::new(tombstones)) }
+        TombstoneCell {
+            has_any: AtomicBool::new(!tombstones.is_empty()),
+            tombstones: RwLock::new(Arc::new(tombstones)),
+        }
     }
 
     pub fn get(&self) -> Arc<KeyTombstones> {
         self.tombstones.read().clone()
     }
 
-    pub fn cover(&self, record: &RecordView<'_>, seen: u64) -> bool {
-        self.any.load(Ordering::Acquire) && self.tombstones.read().covers(record, seen)
+    pub fn covers(&self, record: &RecordView<'_>, seen: u64) -> bool {
+        self.has_any.load(Ordering::Acquire) && self.tombstones.read().covers(record, seen)
     }
 
     /// A newer tombstone of a key replaces the older one.
@@ -86,7 +89,7 @@ impl TombstoneCell {
             current.0.iter().filter(|other| other.epk != tombstone.epk).cloned().collect();
         tombstones.push(tombstone);
         *current = Arc::new(KeyTombstones(tombstones));
-        self.any.store(true, Ordering::Release);
+        self.has_any.store(true, Ordering::Release);
     }
 
     pub fn add_all(&self, others: &KeyTombstones, within: &EpkRange) {
@@ -101,10 +104,10 @@ impl TombstoneCell {
     /// Returns whether it was present: a newer one may have replaced it.
     pub fn remove(&self, tombstone: &KeyTombstone) -> bool {
         let mut current = self.tombstones.write();
-        let was_there = current.0.contains(tombstone);
+        let was_present = current.0.contains(tombstone);
         let tombstones: Vec<KeyTombstone> = current.0.iter().filter(|other| *other != tombstone).cloned().collect();
-        self.any.store(!tombstones.is_empty(), Ordering::Release);
+        self.has_any.store(!tombstones.is_empty(), Ordering::Release);
         *current = Arc::new(KeyTombstones(tombstones));
-        was_there
+        was_present
     }
 }

@@ -21,7 +21,7 @@ pub mod key_statistics; // the largest logical partitions
 pub mod missing_values; // items that an ordered index scan cannot return
 pub mod feed; // read feed: items in docnum order, page by page
 pub mod change_feed; // changes since an LSN: latest versions, or all of them
-pub mod exact_knn; // exact k-nearest-neighbour search over all vectors
+pub mod exact_knn; // exact k-nearest-neighbor search over all vectors
 pub mod vector_index; // ANN indexes over vectors
 mod upgrade; // rewrites shards that an earlier version wrote
 pub mod partition; // one partition: reads, checks, writes, transactions

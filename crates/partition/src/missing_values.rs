@@ -141,7 +141,7 @@ impl PathCandidates {
         if self.state.read().is_complete_at(view.lsn()) {
             return Ok(Some(Vec::new()));
         }
-        let _turn = self.catch_up_lock.lock().await;
+        let _guard = self.catch_up_lock.lock().await;
         let (lsn, is_complete, complete_lsn) = {
             let state = self.state.read();
             let complete_lsn =

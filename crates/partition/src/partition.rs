@@ -131,7 +131,7 @@ pub struct Partition {
     /// Its request-unit budget and use.
     pub governor: Governor,
     /// Its large logical partitions.
-    pub keys: LargeKeyCache,
+    pub large_keys: LargeKeyCache,
     split_trigger: SplitTrigger,
     /// Keys whose items were deleted by partition key.
     pub(crate) key_tombstones: TombstoneCell,
@@ -166,7 +166,7 @@ impl Partition {
         let latches = (0..LATCHES).map(|_| tokio::sync::Mutex::new(())).collect();
         let unindexed = UnindexedFlag::default();
         let (sequencer, split_trigger) = (Arc::new(Sequencer::new(shard)), SplitTrigger::default());
-        let (governor, keys) = Default::default();
+        let (governor, large_keys) = Default::default();
         let (transactions, key_tombstones) = (AtomicU64::new(0), TombstoneCell::default());
         Partition {
             range,
@@ -176,7 +176,7 @@ impl Partition {
             sequencer,
             unindexed,
             governor,
-            keys,
+            large_keys,
             split_trigger,
             key_tombstones,
             transactions,
@@ -208,7 +208,7 @@ impl Partition {
 
     /// Rejects writes under an older schema from now on. So the number of items stays as it is until writers know the
     /// new schema.
-    pub fn expect_schema(&self, version: u64) {
+    pub fn require_schema(&self, version: u64) {
         let mut sequence = self.sequencer.state.lock();
         sequence.schema_version = sequence.schema_version.max(version);
     }
@@ -229,7 +229,7 @@ impl Partition {
         // The item may be deleted between the two lookups; then it does not exist.
         let Some(bytes) = self.store.get(&keyspace::doc(self.range.shard, docnum)).await? else { return Ok(None) };
         match check_identity(Record::decode(bytes)?, key) {
-            Ok(record) => Ok(Some(record).filter(|record| !self.key_tombstones.cover(&record.view(), self.lsn()))),
+            Ok(record) => Ok(Some(record).filter(|record| !self.key_tombstones.covers(&record.view(), self.lsn()))),
             // It may also have been renamed in between.
             Err(_) => self.read_in_snapshot(key).await,
         }
@@ -238,7 +238,7 @@ impl Partition {
     /// Two separate lookups cannot distinguish a renamed item from a corrupt one; a snapshot can.
     async fn read_in_snapshot(&self, key: &ItemKey) -> Result<Option<Record>> {
         let view = self.snapshot().await?;
-        Ok(view.find(key).await?.filter(|record| !self.key_tombstones.cover(&record.view(), view.lsn())))
+        Ok(view.find(key).await?.filter(|record| !self.key_tombstones.covers(&record.view(), view.lsn())))
     }
 
     /// The id of the item with that docnum, if the item has this effective key.
@@ -282,18 +282,18 @@ impl Partition {
 
     /// Whether an item is dead for a writer: expired or deleted by key, its rows not purged yet.
     fn is_dead(&self, schema: &Schema, ts_s: u32, record: &Record) -> bool {
-        schema.expiry(ts_s).is_expired(&record.view()) || self.key_tombstones.cover(&record.view(), u64::MAX)
+        schema.expiry(ts_s).is_expired(&record.view()) || self.key_tombstones.covers(&record.view(), u64::MAX)
     }
 
     /// Waits until the outcome is durable. A rejection also waits, for the queued writes that caused it: a client that
     /// gets "already exists" can read the item, and never gets it because of a write that is lost.
     async fn await_outcome(&self, queued: Result<Queued, Rejected>) -> Result<Written, Rejected> {
-        let refusal = match queued {
+        let rejection = match queued {
             Ok(queued) => return queued.wait().await,
             Err(refusal) => refusal,
         };
         self.wait_for_queued().await?;
-        Err(refusal)
+        Err(rejection)
     }
 
     /// Waits until all writes are durable that a writer can have seen by now.

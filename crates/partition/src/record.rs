@@ -36,7 +36,7 @@ const LSN_AT: usize = 1;
 const FIXED_BYTES: usize = 1 + 8 + 2 + 4 + 8 + 4;
 
 const FLAG_NOT_INDEXED: u8 = 0x01;
-const FLAG_TAGGED: u8 = 0x02;
+const FLAG_ETAG_SOURCE: u8 = 0x02;
 
 /// LSN and sequence number in an etag, which with the time identify a version of its item. They are the version's own,
 /// unless a transaction returned the etag before the version had an LSN.
@@ -52,7 +52,7 @@ pub struct Record {
     /// Whether the indexing policy decides what is indexed; otherwise nothing is.
     pub indexed: bool,
     pub epk: EffectiveKey,
-    tag: EtagSource,
+    etag_source: EtagSource,
     bytes: Bytes,
     id_at: usize,
     id_len: usize,
@@ -68,7 +68,7 @@ pub struct Contents<'a> {
     pub terms: u32,
     pub indexed: bool,
     /// Set if the etag was already returned to the client.
-    pub tag: Option<EtagSource>,
+    pub etag_source: Option<EtagSource>,
     pub epk: &'a EffectiveKey,
     pub id: &'a str,
     /// The offsets in the body.
@@ -84,7 +84,7 @@ impl Record {
         let epk_len = u8::try_from(epk.len()).map_err(too_long)?;
         let id_len = u16::try_from(id.len()).map_err(too_long)?;
         let unindexed = if contents.indexed { 0 } else { FLAG_NOT_INDEXED };
-        let tagged = if contents.tag.is_some() { FLAG_TAGGED } else { 0 };
+        let tagged = if contents.etag_source.is_some() { FLAG_ETAG_SOURCE } else { 0 };
         let mut out = Vec::with_capacity(FIXED_BYTES + 14 + epk.len() + id.len() + fields.len() + contents.body.len());
         out.push(CODEC_JSON);
         out.extend_from_slice(&lsn.to_be_bytes());
@@ -93,7 +93,7 @@ impl Record {
         out.extend_from_slice(&contents.docnum.to_be_bytes());
         out.extend_from_slice(&contents.terms.to_be_bytes());
         out.push(unindexed | tagged);
-        if let Some((lsn, seq)) = contents.tag {
+        if let Some((lsn, seq)) = contents.etag_source {
             out.extend_from_slice(&lsn.to_be_bytes());
             out.extend_from_slice(&seq.to_be_bytes());
         }
@@ -107,10 +107,37 @@ impl Record {
     }
 
     pub fn decode(bytes: Bytes) -> Result<Record> {
-        let RecordView { lsn, seq, ts_s, docnum, terms, indexed, epk, tag, id_at, id_len, fields_len, body_at, .. } =
-            RecordView::read(&bytes)?;
+        let RecordView {
+            lsn,
+            seq,
+            ts_s,
+            docnum,
+            terms,
+            indexed,
+            epk,
+            etag_source,
+            id_at,
+            id_len,
+            fields_len,
+            body_at,
+            ..
+        } = RecordView::read(&bytes)?;
         let epk = EffectiveKey::from_bytes(epk);
-        Ok(Record { lsn, seq, ts_s, docnum, terms, indexed, epk, tag, bytes, id_at, id_len, fields_len, body_at })
+        Ok(Record {
+            lsn,
+            seq,
+            ts_s,
+            docnum,
+            terms,
+            indexed,
+            epk,
+            etag_source,
+            bytes,
+            id_at,
+            id_len,
+            fields_len,
+            body_at,
+        })
     }
 
     /// The same version with its LSN and sequence number, which it did not have before.
@@ -131,7 +158,7 @@ impl Record {
             terms: self.terms,
             indexed: self.indexed,
             epk: self.epk.as_bytes(),
-            tag: self.tag,
+            etag_source: self.etag_source,
             bytes: &self.bytes,
             id_at: self.id_at,
             id_len: self.id_len,
@@ -170,7 +197,7 @@ pub struct RecordView<'a> {
     pub terms: u32,
     pub indexed: bool,
     pub epk: &'a [u8],
-    tag: EtagSource,
+    etag_source: EtagSource,
     bytes: &'a [u8],
     id_at: usize,
     id_len: usize,
@@ -194,7 +221,7 @@ impl<'a> RecordView<'a> {
         // Without flags, an item without index rows counts as excluded from the index.
         let flags = if listed { at.take::<1>()?[0] } else { 0 };
         let indexed = if listed { flags & FLAG_NOT_INDEXED == 0 } else { terms > 0 };
-        let tag = match flags & FLAG_TAGGED {
+        let etag_source = match flags & FLAG_ETAG_SOURCE {
             0 => (lsn, seq),
             _ => (u64::from_be_bytes(at.take()?), u16::from_be_bytes(at.take()?)),
         };
@@ -206,7 +233,21 @@ impl<'a> RecordView<'a> {
         let fields_len = if listed { fields::entries_bytes(u16::from_be_bytes(at.take()?)) } else { None };
         at.slice(fields_len.unwrap_or(0))?;
         let body_at = at.at;
-        Ok(RecordView { lsn, seq, ts_s, docnum, terms, indexed, epk, tag, bytes, id_at, id_len, fields_len, body_at })
+        Ok(RecordView {
+            lsn,
+            seq,
+            ts_s,
+            docnum,
+            terms,
+            indexed,
+            epk,
+            etag_source,
+            bytes,
+            id_at,
+            id_len,
+            fields_len,
+            body_at,
+        })
     }
 
     pub fn body(&self) -> &'a [u8] {
@@ -223,7 +264,7 @@ impl<'a> RecordView<'a> {
 
     pub fn etag(&self) -> Etag {
         // The docnum's range prefix distinguishes versions that two partitions wrote at one LSN.
-        let (lsn, seq) = self.tag;
+        let (lsn, seq) = self.etag_source;
         Etag { lsn, seq, ts_s: self.ts_s, space: (self.docnum >> 40) as u16 }
     }
 }

@@ -164,10 +164,10 @@ impl RowChanges {
     }
 
     pub fn put_version(&mut self, shard: u64, kind: VersionKind, previous: Option<&Record>, current: Option<&Record>) {
-        let (Some(at), Some(record)) = (&mut self.versions, previous.or(current)) else { return };
-        let row = keyspace::version(shard, at.lsn, at.count, record.docnum);
-        self.batch.put(row, version_row::encode(kind, at.ts_s, previous, current));
-        at.count += 1;
+        let (Some(versions), Some(record)) = (&mut self.versions, previous.or(current)) else { return };
+        let row = keyspace::version(shard, versions.lsn, versions.count, record.docnum);
+        self.batch.put(row, version_row::encode(kind, versions.ts_s, previous, current));
+        versions.count += 1;
     }
 
     /// Items of one transaction may have exchanged ids: puts the id row of the item that has the id at the end.
@@ -181,7 +181,7 @@ impl RowChanges {
         claims.iter().for_each(|claim| self.put_pending(claim.row(shard, epk), docnum.clone()));
     }
 
-    pub fn count_key(&mut self, row: Bytes, stats: &KeyStats, key: &ItemKey) {
+    pub fn put_key_stats(&mut self, row: Bytes, stats: &KeyStats, key: &ItemKey) {
         match stats.items {
             0 => self.delete_pending(row),
             _ => self.put_pending(row, stats.encode(&key.logical)),

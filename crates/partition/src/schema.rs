@@ -24,7 +24,7 @@ pub struct Schema {
     pub automatic: bool,
     pub size_limits: SizeLimits,
     /// Whether every change leaves a version row.
-    pub keeps_versions: bool,
+    pub retains_versions: bool,
     /// Seconds; with -1 only items with a `ttl` of their own expire, with `None` none at all.
     pub default_ttl: Option<i32>,
     pub unique: UniqueKeys,
@@ -85,7 +85,7 @@ impl Schema {
             // Without an index, items count as indexed: a later policy must not leave them out.
             automatic: policy.automatic || policy.mode == IndexingMode::None,
             size_limits,
-            keeps_versions: definition.records_versions(),
+            retains_versions: definition.records_versions(),
             default_ttl: definition.default_ttl,
             unique: UniqueKeys::new(&definition.unique_keys),
         }

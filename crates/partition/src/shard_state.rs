@@ -30,7 +30,7 @@ pub const DOCNUM_COUNTER_BITS: u32 = 40;
 pub struct ShardState {
     pub lsn: u64,
     /// The counter of the last docnum that was assigned; the prefix is not included.
-    pub next_item: u64,
+    pub last_item: u64,
     pub items: u64,
     pub item_bytes: u64,
     /// All versions after this watermark are retained; `None` before the first write under a policy that retains them.
@@ -46,10 +46,10 @@ const NONE_LATER: &[u8] = &[0];
 
 impl ShardState {
     /// Advances to the next LSN. `keeps_version`: whether the change at it leaves a version row.
-    pub fn advance(&mut self, keeps_version: bool) {
+    pub fn advance(&mut self, leaves_version: bool) {
         let before = self.lsn;
         self.lsn += 1;
-        match (&mut self.versions_from, keeps_version) {
+        match (&mut self.versions_from, leaves_version) {
             (None, true) => self.versions_from = Some(RetentionWatermark::at(before)),
             // Earlier versions are useless now, but stay until they are trimmed.
             (Some(watermark), false) => watermark.raise(self.lsn),
@@ -61,7 +61,7 @@ impl ShardState {
         let mut out = Vec::with_capacity(50);
         out.push(VERSION);
         let versions_from = self.versions_from.as_ref().map_or(NO_LSN, RetentionWatermark::lsn);
-        for field in [self.lsn, self.next_item, versions_from, self.merged_lsn, self.items, self.item_bytes] {
+        for field in [self.lsn, self.last_item, versions_from, self.merged_lsn, self.items, self.item_bytes] {
             out.extend_from_slice(&field.to_be_bytes());
         }
         match &self.versions_from {
@@ -89,7 +89,7 @@ fn read(bytes: &[u8]) -> Option<ShardState> {
     };
     let (fields, []) = fields.as_chunks::<8>() else { return None };
     let fields: Vec<u64> = fields.iter().map(|field| u64::from_be_bytes(*field)).collect();
-    let (lsn, next_item, versions_from, merged_lsn, items, item_bytes) = match (*version, fields.as_slice()) {
+    let (lsn, last_item, versions_from, merged_lsn, items, item_bytes) = match (*version, fields.as_slice()) {
         (VERSION | VERSION_WITHOUT_LATER, &[lsn, next_item, versions_from, merged_lsn, items, item_bytes]) => {
             (lsn, next_item, versions_from, merged_lsn, items, item_bytes)
         }
@@ -100,7 +100,7 @@ fn read(bytes: &[u8]) -> Option<ShardState> {
     };
     let versions_from =
         Some(RetentionWatermark::decode(versions_from, later)?).filter(|watermark| watermark.lsn() != NO_LSN);
-    Some(ShardState { lsn, next_item, items, item_bytes, versions_from, merged_lsn })
+    Some(ShardState { lsn, last_item, items, item_bytes, versions_from, merged_lsn })
 }
 
 #[cfg(test)]

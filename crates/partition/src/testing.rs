@@ -122,8 +122,8 @@ pub async fn rows(store: &AnyStore, shard: u64) -> BTreeMap<Bytes, Bytes> {
 pub async fn audit(partition: &Partition, schema: &Schema) {
     let report = partition.check(schema).await.unwrap();
     assert_eq!(report.problems.messages, Vec::<String>::new());
-    let usage = partition.shard_state();
-    assert_eq!((report.lsn, report.items, report.item_bytes), (usage.lsn, usage.items, usage.item_bytes));
+    let state = partition.shard_state();
+    assert_eq!((report.lsn, report.items, report.item_bytes), (state.lsn, state.items, state.item_bytes));
 }
 
 /// Seeded random numbers: xorshift64.

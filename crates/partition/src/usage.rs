@@ -66,7 +66,7 @@ impl Default for Usage {
 }
 
 impl Usage {
-    pub(crate) fn served(&self, now_ms: u64, centi: u64, share_centi: u64, key: Option<&[u8]>) {
+    pub(crate) fn record_served(&self, now_ms: u64, centi: u64, share_centi: u64, key: Option<&[u8]>) {
         let second = now_ms / 1000;
         self.requests.fetch_add(1, Ordering::Relaxed);
         let used = self.seconds.update(second, |used| used.saturating_add(centi));
@@ -80,7 +80,7 @@ impl Usage {
         }
     }
 
-    pub(crate) fn throttled(&self, now_ms: u64) {
+    pub(crate) fn record_throttled(&self, now_ms: u64) {
         self.throttled.fetch_add(1, Ordering::Relaxed);
         self.minutes_throttled.update(now_ms / 60_000, |count| count + 1);
     }

@@ -43,7 +43,7 @@ const MISSING_MAX: usize = 10_000;
 pub struct VectorIndexes {
     indexes: RwLock<HashMap<u64, Arc<MaintainedIndex>>>,
     /// The LSN at which there were too few vectors for an ANN index, or too little memory.
-    too_few_at: Mutex<HashMap<u64, u64>>,
+    not_built_lsn: Mutex<HashMap<u64, u64>>,
 }
 
 struct MaintainedIndex {
@@ -115,7 +115,7 @@ impl Partition {
             if list.saturating_mul(2) > ann_index.len() {
                 return Ok(None);
             }
-            (ann_index.search(query.to, list), ann_index.len())
+            (ann_index.search(query.vector, list), ann_index.len())
         };
         let Some(mut docnums) = view.changed_after(lsn, tolerated_lag(len)).await? else { return Ok(None) };
         let changed: HashSet<u64> = docnums.iter().copied().collect();

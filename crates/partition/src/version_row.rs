@@ -122,8 +122,17 @@ mod tests {
     fn record(lsn: u64, epk: &[u8], body: &str) -> Record {
         let (epk, fields) = (EffectiveKey::from_bytes(epk), FieldOffsets::of(body.as_bytes()));
         let (docnum, ts_s, terms, indexed, id) = (9, 7, 0, true, "a");
-        let contents =
-            Contents { docnum, ts_s, terms, indexed, tag: None, epk: &epk, id, fields: &fields, body: body.as_bytes() };
+        let contents = Contents {
+            docnum,
+            ts_s,
+            terms,
+            indexed,
+            etag_source: None,
+            epk: &epk,
+            id,
+            fields: &fields,
+            body: body.as_bytes(),
+        };
         Record::encode(&contents, lsn, 0).unwrap()
     }
 

@@ -190,8 +190,8 @@ impl CertificateBundle {
 
     /// Whether it contains every one of these names and is not due for renewal. Additional names do no harm.
     fn covers(&self, names: &[String], now_s: u64) -> bool {
-        let held: Vec<&str> = self.line("names: ").split(' ').collect();
-        now_s < self.renew_s() && names.iter().all(|name| held.contains(&name.as_str()))
+        let certified: Vec<&str> = self.line("names: ").split(' ').collect();
+        now_s < self.renew_s() && names.iter().all(|name| certified.contains(&name.as_str()))
     }
 
     fn renew_s(&self) -> u64 {

@@ -90,7 +90,7 @@ fn container_lines(out: &mut String, container: &ContainerReport) {
 }
 
 fn problem_lines(out: &mut String, indent: &str, problems: &pleiad_engine::check::Problems) {
-    problems.messages.iter().for_each(|told| line(out, format_args!("{indent}problem: {told}")));
+    problems.messages.iter().for_each(|message| line(out, format_args!("{indent}problem: {message}")));
     let more = problems.count - problems.messages.len() as u64;
     if more > 0 {
         line(out, format_args!("{indent}and {more} more problems"));

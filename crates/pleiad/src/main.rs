@@ -49,7 +49,7 @@ fn run(command: Command) -> Result<()> {
         Command::Run(mode, flags) => server::run(Settings::resolve(mode, &flags, &environment)?),
         Command::Inspect(flags) => inspect::run(&Settings::resolve(RunMode::Dev, &flags, &environment)?),
         Command::Trust { flags, action } => run_trust(&flags, &environment, action),
-        Command::Config(what) => print(&printed(what)?),
+        Command::Config(what) => print(&config_output(what)?),
         Command::Remote { flags, command } => run_remote(flags, &command, &environment),
     }
 }
@@ -74,8 +74,8 @@ fn run_remote(mut flags: FlagValues, command: &remote::RemoteCommand, environmen
     remote::run(command, &Settings::resolve(RunMode::Dev, &flags, environment)?, environment)
 }
 
-fn printed(what: Print) -> Result<String> {
-    Ok(match what {
+fn config_output(target: Print) -> Result<String> {
+    Ok(match target {
         Print::Sample => config::sample(),
         Print::List => config::list(),
         Print::Markdown => config::markdown(),

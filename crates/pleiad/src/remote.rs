@@ -120,8 +120,8 @@ fn print_answer(answer: &Value, as_json: bool, action: &RemoteAction) -> Result<
         (_, RemoteAction::TopKeys { .. }) => table::largest_keys(answer),
         (_, RemoteAction::Throttles) => table::throttles(answer),
         (_, RemoteAction::Snapshots) => table::snapshots(answer),
-        (_, RemoteAction::TakeSnapshot { .. }) => table::taken(answer),
-        (_, RemoteAction::RestoreSnapshot { .. }) => table::restored(answer),
+        (_, RemoteAction::TakeSnapshot { .. }) => table::snapshot_taken(answer),
+        (_, RemoteAction::RestoreSnapshot { .. }) => table::snapshot_restored(answer),
         (_, RemoteAction::DeleteSnapshot { name }) => format!("snapshot {name} is deleted\n"),
         (_, RemoteAction::Jobs { .. }) => table::jobs(answer),
         (

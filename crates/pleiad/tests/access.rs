@@ -208,7 +208,7 @@ impl Server {
     }
 
     /// Sends the requests of one row of the table.
-    fn ask(&mut self, credential: Option<&str>, line: &str) -> Response {
+    fn send_row(&mut self, credential: Option<&str>, line: &str) -> Response {
         let Some((first, line)) = line.split_once(" THEN ") else { return self.request(credential, line) };
         self.request(None, first);
         self.request(credential, line)
@@ -265,7 +265,7 @@ impl Server {
     }
 
     fn must_succeed(&mut self, line: &str) -> Value {
-        let response = self.ask(None, line);
+        let response = self.send_row(None, line);
         let message = String::from_utf8_lossy(&response.body).into_owned();
         assert!((200..300).contains(&response.status), "{line}: {} {message}", response.status);
         json::parse(&response.body).unwrap_or(Value::Null)
@@ -290,12 +290,12 @@ impl Server {
         ] {
             self.must_succeed(line);
         }
-        let places = [
+        let rid_targets = [
             ("<c>", "/dbs/golden1/colls/c"),
             ("<away>", "/dbs/away/colls/c"),
             ("<one>", "/dbs/golden1/colls/c/docs/1 KEY a"),
         ];
-        for (name, path) in places {
+        for (name, path) in rid_targets {
             let found = self.must_succeed(&format!("GET {path}"));
             let link = found.get("_self").and_then(Value::as_str).unwrap();
             self.rid_paths.push((name, format!("/{}", link.trim_end_matches('/'))));
@@ -367,9 +367,9 @@ fn s131_every_credential_reaches_exactly_what_is_documented() {
         wanted.push(wanted[CREDENTIALS.iter().position(|name| *name == "token:reader").unwrap()]);
         wanted.extend(['u'; 3]);
         let names = CREDENTIALS.into_iter().chain(["token:somebody+readers"]).chain(unauthenticated);
-        let responses: Vec<Response> = names.map(|name| server.ask(Some(name), line)).collect();
+        let responses: Vec<Response> = names.map(|name| server.send_row(Some(name), line)).collect();
         // The account's key comes last: its request may delete the resource that the others use.
-        let key = server.ask(None, line).status;
+        let key = server.send_row(None, line).status;
         let got: Vec<char> = responses.iter().map(|response| cell(response, key)).collect();
         if got != wanted || [401, 403].contains(&key) {
             let statuses: Vec<u16> = responses.iter().map(|response| response.status).collect();
@@ -384,23 +384,23 @@ fn roles_are_reloaded_when_the_file_changes_and_invalid_files_are_ignored() {
     let mut server = Server::start();
     server.create_resources();
     let read = "GET /dbs/golden1/colls/c/docs/1 KEY a";
-    assert_eq!(cell(&server.ask(Some("token:newcomer"), read), 200), '2');
+    assert_eq!(cell(&server.send_row(Some("token:newcomer"), read), 200), '2');
     let assignment =
         r#"{"roleDefinitionId":"00000000-0000-0000-0000-000000000001","principalId":"newcomer","scope":"/"}"#;
     std::fs::write(&server.roles, format!(r#"{{"sqlRoleAssignments":[{assignment}]}}"#)).unwrap();
     let began = Instant::now();
-    while cell(&server.ask(Some("token:newcomer"), read), 200) != '.' {
+    while cell(&server.send_row(Some("token:newcomer"), read), 200) != '.' {
         assert!(began.elapsed() < Duration::from_secs(30), "the file was not reloaded");
         std::thread::sleep(Duration::from_millis(50));
     }
     assert_eq!(
-        cell(&server.ask(Some("token:reader"), read), 200),
+        cell(&server.send_row(Some("token:reader"), read), 200),
         '2',
         "a principal whose assignment was removed has no rights"
     );
     std::fs::write(&server.roles, r#"{"sqlRoleAssignments":[{"principalId":"reader"}]}"#).unwrap();
     std::thread::sleep(Duration::from_millis(2500));
-    assert_eq!(cell(&server.ask(Some("token:newcomer"), read), 200), '.');
+    assert_eq!(cell(&server.send_row(Some("token:newcomer"), read), 200), '.');
 }
 
 #[test]

@@ -34,11 +34,11 @@ fn object<'js>(ctx: &Ctx<'js>, object: &Object) -> Result<rquickjs::Value<'js>> 
         json::write_object(object, &mut text);
         return ctx.json_parse(text);
     }
-    let made = rquickjs::Object::new(ctx.clone())?;
+    let js_object = rquickjs::Object::new(ctx.clone())?;
     for (name, value) in object.iter() {
-        made.set(name, to_js(ctx, value)?)?;
+        js_object.set(name, to_js(ctx, value)?)?;
     }
-    Ok(made.into_value())
+    Ok(js_object.into_value())
 }
 
 /// None for undefined, and for functions and symbols, which JSON does not have.

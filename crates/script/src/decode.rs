@@ -70,8 +70,8 @@ impl RawOperation {
             return Err(OperationError::TooLarge);
         }
         let link = self.link.take().ok_or(OperationError::InvalidLink)?;
-        let parts = segments_after_collection(&link, collection)?;
-        match (self.kind.as_str(), parts.as_slice()) {
+        let segments = segments_after_collection(&link, collection)?;
+        match (self.kind.as_str(), segments.as_slice()) {
             ("create", []) => Ok(Action::Create { indexing: self.indexing()?, body: self.body()? }),
             ("upsert", []) => {
                 Ok(Action::Upsert { indexing: self.indexing()?, body: self.body()?, etag: self.etag.take() })
@@ -131,11 +131,11 @@ impl RawOperation {
 }
 
 fn parameters(list: &[Value]) -> Option<Vec<(String, Value)>> {
-    let one = |entry: &Value| {
+    let parameter = |entry: &Value| {
         let name = entry.get("name")?.as_str()?.to_owned();
         Some((name, entry.get("value")?.clone()))
     };
-    list.iter().map(one).collect()
+    list.iter().map(parameter).collect()
 }
 
 /// The segments after the collection in a link: none, or `docs` and a name.
@@ -144,13 +144,17 @@ fn segments_after_collection<'a>(link: &'a str, collection: &Collection) -> Resu
     let is_collection = matches!(all.as_slice(), [dbs, _, colls, _, ..]
         if dbs.eq_ignore_ascii_case("dbs") && colls.eq_ignore_ascii_case("colls"));
     let rest = all.get(4..).filter(|_| is_collection).ok_or(OperationError::InvalidLink)?;
-    let is_inside = [&collection.self_link, &collection.alt_link].iter().any(|ours| is_in_collection(&all, ours));
+    let is_inside = [&collection.self_link, &collection.alt_link]
+        .iter()
+        .any(|collection_link| is_in_collection(&all, collection_link));
     if is_inside { Ok(rest.to_vec()) } else { Err(OperationError::LinkOutside) }
 }
 
 fn is_in_collection(all: &[&str], collection_link: &str) -> bool {
-    let ours: Vec<&str> = collection_link.trim_matches('/').split('/').collect();
-    ours.len() == 4 && all.get(1) == ours.get(1) && all.get(3) == ours.get(3)
+    let collection_segments: Vec<&str> = collection_link.trim_matches('/').split('/').collect();
+    collection_segments.len() == 4
+        && all.get(1) == collection_segments.get(1)
+        && all.get(3) == collection_segments.get(3)
 }
 
 fn document_link(link: &str, name: &str, collection: &Collection) -> DocumentLink {

@@ -8,7 +8,7 @@ use rquickjs::{Ctx, Error, Object, Value};
 use crate::host_state::HostState;
 use crate::outcome::{Cause, ScriptError};
 use crate::program::{EXPRESSION_PREFIX, Program};
-use crate::realm::OWN_FILES;
+use crate::realm::INTERNAL_FILES;
 
 #[cfg(test)]
 mod tests;
@@ -49,15 +49,15 @@ fn describe<'js>(ctx: &Ctx<'js>, program: &Program, thrown: &Value<'js>, error: 
     described.number = number(ctx, object);
     let frames = property(ctx, object, "stack").and_then(|stack| string(&stack)).unwrap_or_default();
     (described.line, described.column) = frames.lines().find_map(frame_position).unzip();
-    described.stack = truncated(author_frames(&frames, program.name()), STACK_BYTES_MAX);
+    described.stack = truncated(script_frames(&frames, program.name()), STACK_BYTES_MAX);
     described
 }
 
 /// `Error: message` for an error, the JSON of any other object, the text of any other value.
 fn text<'js>(ctx: &Ctx<'js>, thrown: &Value<'js>) -> String {
     let Some(object) = thrown.as_object() else { return plain_text(ctx, thrown) };
-    let part = |name: &str| property(ctx, object, name).and_then(|value| string(&value));
-    match (part("name"), part("message")) {
+    let string_property = |name: &str| property(ctx, object, name).and_then(|value| string(&value));
+    match (string_property("name"), string_property("message")) {
         (Some(name), Some(message)) if message.is_empty() => name,
         (Some(name), Some(message)) => format!("{name}: {message}"),
         (None, Some(message)) => message,
@@ -99,9 +99,9 @@ fn frame_position(frame: &str) -> Option<(u32, u32)> {
 }
 
 /// The script's own frames, with its name instead of the file name.
-fn author_frames(frames: &str, name: &str) -> String {
+fn script_frames(frames: &str, name: &str) -> String {
     let is_script_frame =
-        |frame: &&str| !frame.contains("(native)") && !OWN_FILES.iter().any(|own| frame.contains(own));
+        |frame: &&str| !frame.contains("(native)") && !INTERNAL_FILES.iter().any(|own| frame.contains(own));
     let named = |frame: &str| match frame_position(frame) {
         Some((line, column)) => {
             let function = frame.split_once('(').map_or("", |(before, _)| before.trim().trim_start_matches("at "));

@@ -31,12 +31,12 @@ const NODES_MAX: usize = 256;
 ///
 /// A stage is its verb, its first function or property name, and its second function.
 pub fn translate_prefix(stages: &[Vec<Option<String>>]) -> Vec<String> {
-    let (mut query, mut taken) = (FluentQuery::new(), 0);
-    while let Some(longer) = stages.get(taken).and_then(|stage| query.with_stage(stage)) {
+    let (mut query, mut stage_count) = (FluentQuery::new(), 0);
+    while let Some(longer) = stages.get(stage_count).and_then(|stage| query.with_stage(stage)) {
         query = longer;
-        taken += 1;
+        stage_count += 1;
     }
-    vec![query.to_string(), taken.to_string()]
+    vec![query.to_string(), stage_count.to_string()]
 }
 
 /// A query under construction.

@@ -8,7 +8,7 @@ use pleiad_model::Kind;
 #[cfg(test)]
 mod tests;
 
-pub fn number(kind: Kind) -> u16 {
+pub fn error_number(kind: Kind) -> u16 {
     match kind {
         Kind::Invalid
         | Kind::NotFinite

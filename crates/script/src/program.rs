@@ -107,9 +107,9 @@ fn code_only(source: &str) -> String {
     let mut rest = source;
     while let Some(at) = rest.find(['/', '"', '\'', '`']) {
         code.push_str(&rest[..at]);
-        let (replacement, left) = skip_comment_or_string(&rest[at..]);
+        let (replacement, remaining) = skip_comment_or_string(&rest[at..]);
         code.push_str(replacement);
-        rest = left;
+        rest = remaining;
     }
     code + rest
 }
@@ -289,7 +289,7 @@ fn is_borrowed_method(after: &str) -> bool {
 /// `Math.max(…)`, `Number.EPSILON`, `String(x)`, `new Date`, `x instanceof Array`, `extends Error`, `{ Date: … }`,
 /// `doc.Date`: uses, not changes.
 fn is_read_only_use(before: &str, after: &str) -> bool {
-    if is_only_read(before, after) || before.ends_with('.') || after.starts_with(['(', ':', '"', '\'']) {
+    if is_callback_or_compared(before, after) || before.ends_with('.') || after.starts_with(['(', ':', '"', '\'']) {
         return true;
     }
     if ["new", "instanceof", "extends"].iter().any(|word| before.ends_with(word)) {
@@ -299,7 +299,7 @@ fn is_read_only_use(before: &str, after: &str) -> bool {
 }
 
 /// `list.map(Number)`, `x.constructor === Array`.
-fn is_only_read(before: &str, after: &str) -> bool {
+fn is_callback_or_compared(before: &str, after: &str) -> bool {
     const ITERATION_METHODS: [&str; 6] = [".map(", ".filter(", ".some(", ".every(", ".find(", ".flatMap("];
     let is_callback = after.starts_with(')') && ITERATION_METHODS.iter().any(|call| before.ends_with(call));
     let is_compared = |operator: &&str| before.ends_with(*operator) || after.starts_with(*operator);

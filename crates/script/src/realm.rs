@@ -24,7 +24,7 @@ const QUERY: &str = include_str!("realm/query.js");
 const FREEZE: &str = include_str!("realm/freeze.js");
 
 /// Internal files, whose frames are removed from the stack traces that authors see.
-pub const OWN_FILES: [&str; 4] = ["builtins.js", "api.js", "query.js", "freeze.js"];
+pub const INTERNAL_FILES: [&str; 4] = ["builtins.js", "api.js", "query.js", "freeze.js"];
 
 /// No performance clock, no module loader and no finalizers; `builtins.js` replaces the clock of `Date`.
 type Intrinsics = (
@@ -66,14 +66,14 @@ impl Realm {
 
     fn build(runtime: &Runtime, host_state: &Rc<HostState>, is_shared: bool) -> Result<Realm> {
         let context = Context::builder().with::<(Intrinsics, intrinsic::Promise)>().build(runtime)?;
-        let made = context.clone();
+        let realm_context = context.clone();
         context.with(|ctx| {
             let host = host_functions(&ctx, host_state)?;
             eval_file(&ctx, "builtins.js", BUILTINS)?.call::<_, ()>((host.clone(),))?;
             let api: Object<'_> = eval_file(&ctx, "api.js", API)?.call((host.clone(),))?;
             eval_file(&ctx, "query.js", QUERY)?.call::<_, ()>((host, api.clone()))?;
             let reset = is_shared.then(|| eval_file(&ctx, "freeze.js", FREEZE)?.call((api.clone(),))).transpose()?;
-            Realm::from_api(&ctx, &api, reset, made)
+            Realm::from_api(&ctx, &api, reset, realm_context)
         })
     }
 
@@ -107,8 +107,8 @@ impl Realm {
 
     /// Compiles the factory: the function that returns the script's function.
     pub fn compile(&self, ctx: &Ctx<'_>, text: &str) -> Result<PersistentFn<Function<'static>>> {
-        let made: Function<'_> = call(ctx, &self.compile, (text,))?;
-        Ok(PersistentFn::save(ctx, made))
+        let factory: Function<'_> = call(ctx, &self.compile, (text,))?;
+        Ok(PersistentFn::save(ctx, factory))
     }
 
     pub fn run<'js>(&self, ctx: &Ctx<'js>, factory: Function<'js>, arguments: Array<'js>) -> Result<()> {

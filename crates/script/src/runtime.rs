@@ -99,8 +99,8 @@ impl JsEngine {
         let js = rquickjs::Runtime::new()?;
         js.set_memory_limit(host_state.limits.memory_bytes_max);
         js.set_max_stack_size(host_state.limits.stack_bytes_max);
-        let clock = Rc::clone(host_state);
-        js.set_interrupt_handler(Some(Box::new(move || clock.is_deadline_reached())));
+        let state = Rc::clone(host_state);
+        js.set_interrupt_handler(Some(Box::new(move || state.is_deadline_reached())));
         let shared = Realm::shared(&js, host_state)?;
         let engine = JsEngine {
             programs: HashMap::new(),
@@ -131,7 +131,7 @@ impl JsEngine {
         program: &Program,
     ) -> Result<Function<'js>, ScriptError> {
         let cached = match self.programs.get(&program.number()) {
-            Some(kept) => kept.clone(),
+            Some(compiled) => compiled.clone(),
             None => {
                 let compiled = compile_program(ctx, host_state, &self.shared, program)?;
                 self.cache_program(program, compiled.clone(), host_state.limits.programs_max);
@@ -152,11 +152,11 @@ impl JsEngine {
         if let Some(cached) = self.instances.get(&program.number()) {
             return cached.clone().restore(ctx).map_err(caught);
         }
-        let made: Function<'js> = self.factory(ctx, host_state, program)?.call(()).map_err(caught)?;
+        let instance: Function<'js> = self.factory(ctx, host_state, program)?.call(()).map_err(caught)?;
         if program.is_stateless() {
-            self.instances.insert(program.number(), PersistentFn::save(ctx, made.clone()));
+            self.instances.insert(program.number(), PersistentFn::save(ctx, instance.clone()));
         }
-        Ok(made)
+        Ok(instance)
     }
 
     fn cache_program(&mut self, program: &Program, factory: PersistentFn<Function<'static>>, programs_max: usize) {

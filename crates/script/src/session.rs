@@ -17,7 +17,7 @@ use rquickjs::{Array, Context, Ctx, Undefined};
 use crate::call::ScriptCall;
 use crate::exception;
 use crate::host_state::HostState;
-use crate::numbers::number;
+use crate::numbers::error_number;
 use crate::operation::{OperationId, OperationReply, OperationResult};
 use crate::outcome::{Cause, ScriptError, ScriptOutcome, ScriptStep, ScriptUsage};
 use crate::program::Program;
@@ -162,8 +162,8 @@ impl<'r> Session<'r> {
             elapsed_ms: self.host_state.elapsed_ms(),
         };
         let log = self.host_state.take_log();
-        let is_spent = error.as_ref().is_some_and(|error| error.cause == Cause::OutOfMemory);
-        self.release_runtime(is_spent);
+        let is_out_of_memory = error.as_ref().is_some_and(|error| error.cause == Cause::OutOfMemory);
+        self.release_runtime(is_out_of_memory);
         ScriptStep::Done(ScriptOutcome {
             response_body: bodies.response,
             request_body: bodies.request,
@@ -264,7 +264,7 @@ fn deliver<'js>(ctx: &Ctx<'js>, realm: &Realm, reply: &OperationReply) -> rquick
             realm.deliver(ctx, (id, 0, "feed", documents.as_str(), continuation.as_deref()))
         }
         OperationResult::Failed(error) => {
-            realm.deliver(ctx, (id, number(error.kind), "failed", error.message.as_str(), Undefined))
+            realm.deliver(ctx, (id, error_number(error.kind), "failed", error.message.as_str(), Undefined))
         }
     }
 }

@@ -84,11 +84,11 @@ impl TestHost {
 
     pub fn reply_to(&mut self, operation: ScriptOperation) -> OperationReply {
         self.operation_count += 1;
-        let reply = self.carry_out(operation.action).unwrap_or_else(OperationResult::Failed);
+        let reply = self.execute_action(operation.action).unwrap_or_else(OperationResult::Failed);
         OperationReply { id: operation.id, result: reply }
     }
 
-    fn carry_out(&mut self, action: Action) -> Result<OperationResult, Error> {
+    fn execute_action(&mut self, action: Action) -> Result<OperationResult, Error> {
         match action {
             Action::Create { body, .. } => self.create(&body).map(OperationResult::Resource),
             Action::Upsert { body, .. } => {

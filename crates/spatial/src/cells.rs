@@ -125,11 +125,11 @@ pub fn cover(shape: &Geometry, space: &Space) -> Vec<Cell> {
 
 /// The ranges in which an index stores shapes that may be within `reach` (metres or units) of the region, sorted and
 /// disjoint. A reach of 0 is for shapes that intersect the region.
-pub fn search(region: &Geometry, reach: f64, space: &Space) -> Vec<CellRange> {
+pub fn search_ranges(region: &Geometry, reach: f64, space: &Space) -> Vec<CellRange> {
     let cells = coarsen(&blocks(region, reach.max(0.0), space).blocks, SEARCH_CELLS_MAX);
-    let around = cells.iter().flat_map(Cell::ancestors).map(|cell| cell.exact_range());
-    let families = cells.iter().map(Cell::subtree_range).chain([Cell::outside().subtree_range()]);
-    merge_ranges(around.chain(families).collect())
+    let ancestors = cells.iter().flat_map(Cell::ancestors).map(|cell| cell.exact_range());
+    let subtrees = cells.iter().map(Cell::subtree_range).chain([Cell::outside().subtree_range()]);
+    merge_ranges(ancestors.chain(subtrees).collect())
 }
 
 struct CellBlocks {

@@ -1,6 +1,6 @@
 //! Figures: points, lines and polygons, generic over the surface they lie on.
 //!
-//! Invariant: neighbouring points of a chain are different, every ring is closed, and a polygon is the set of points to
+//! Invariant: neighboring points of a chain are different, every ring is closed, and a polygon is the set of points to
 //! the left of all its rings: the outer ring runs counter-clockwise, holes run clockwise. On the globe the outer ring
 //! is taken as written: if it runs clockwise, the polygon is the outside.
 //!
@@ -146,7 +146,7 @@ impl<P: SurfacePoint> Figure<P> {
         self.points.chunks(1).chain(lines).chain(self.polygons.iter().flat_map(Polygon::rings))
     }
 
-    /// All edges, in groups of neighbours.
+    /// All edges, in groups of neighbors.
     pub fn edge_groups(&self) -> &[EdgeGroup<P>] {
         &self.edge_groups
     }

@@ -7,12 +7,12 @@
 use pleiad_model::Value;
 use pleiad_model::policy::SpatialType;
 
-use crate::Invalid;
+use crate::InvalidGeometry;
 use crate::figure::{Figure, Polygon, SurfacePoint};
 
 pub const POLYGON_POINTS_MAX: usize = 4096;
 
-type Result<T> = std::result::Result<T, Invalid>;
+type Result<T> = std::result::Result<T, InvalidGeometry>;
 
 pub(crate) fn figure<P: SurfacePoint>(value: &Value) -> Result<(SpatialType, Figure<P>)> {
     let kind = kind(value)?;
@@ -109,9 +109,9 @@ fn distinct<P: SurfacePoint>(mut chain: Vec<P>) -> Vec<P> {
 /// Between antipodal points of the globe there is no unique shortest edge.
 fn without_antipodal_edges<P: SurfacePoint>(chain: Vec<P>) -> Result<Vec<P>> {
     let unambiguous = chain.iter().zip(chain.iter().skip(1)).all(|(from, to)| from.has_unique_edge_to(*to));
-    if unambiguous { Ok(chain) } else { invalid("Neighbouring points must not lie at opposite ends of the globe.") }
+    if unambiguous { Ok(chain) } else { invalid("Neighboring points must not lie at opposite ends of the globe.") }
 }
 
 fn invalid<T>(reason: impl Into<String>) -> Result<T> {
-    Err(Invalid { reason: reason.into() })
+    Err(InvalidGeometry { reason: reason.into() })
 }

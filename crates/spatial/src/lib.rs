@@ -49,12 +49,12 @@ enum Surface {
 
 /// Why a value is not a valid shape, in the words that `ST_ISVALIDDETAILED` returns to a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Invalid {
+pub struct InvalidGeometry {
     pub reason: String,
 }
 
 impl Geometry {
-    pub fn parse(value: &Value, geospatial: Geospatial) -> Result<Geometry, Invalid> {
+    pub fn parse(value: &Value, geospatial: Geospatial) -> Result<Geometry, InvalidGeometry> {
         let (kind, surface) = match geospatial {
             Geospatial::Geography => geojson::figure(value).map(|(kind, figure)| (kind, Surface::Globe(figure))),
             Geospatial::Geometry => geojson::figure(value).map(|(kind, figure)| (kind, Surface::Plane(figure))),

@@ -38,8 +38,8 @@ impl PlanePoint {
         SLACK * self.x.abs().max(self.y.abs())
     }
 
-    fn offset(self, along: PlanePoint, part: f64) -> PlanePoint {
-        PlanePoint { x: self.x + along.x * part, y: self.y + along.y * part }
+    fn offset(self, along: PlanePoint, fraction: f64) -> PlanePoint {
+        PlanePoint { x: self.x + along.x * fraction, y: self.y + along.y * fraction }
     }
 
     /// Positive if this point is left of the line from → to.
@@ -73,8 +73,8 @@ impl SurfacePoint for PlanePoint {
 
     fn crossing(one: Segment<Self>, other: Segment<Self>) -> Option<Self> {
         let (from, to) = (one.from.side(other), one.to.side(other));
-        let apart = |a: f64, b: f64| a > 0.0 && b < 0.0 || a < 0.0 && b > 0.0;
-        let crosses = apart(from, to) && apart(other.from.side(one), other.to.side(one));
+        let on_opposite_sides = |a: f64, b: f64| a > 0.0 && b < 0.0 || a < 0.0 && b > 0.0;
+        let crosses = on_opposite_sides(from, to) && on_opposite_sides(other.from.side(one), other.to.side(one));
         crosses.then(|| one.from.offset(one.to.minus(one.from), from / (from - to)))
     }
 

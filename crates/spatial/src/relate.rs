@@ -88,19 +88,19 @@ fn all_witnesses<P: SurfacePoint, E>(
     a: &Figure<P>,
     b: &Figure<P>,
     check_cancelled: CheckCancelled<'_, E>,
-    is_right: impl Fn(P) -> bool,
+    holds: impl Fn(P) -> bool,
 ) -> Result<bool, E> {
     let edges = b.edge_count();
     for chain in a.chains() {
         check_cancelled(edges)?;
-        if chain.first().is_some_and(|first| !is_right(*first)) {
+        if chain.first().is_some_and(|first| !holds(*first)) {
             return Ok(false);
         }
         for edge in segments(chain) {
             check_cancelled(b.edge_groups().len())?;
             for point in piece_midpoints(edge, b, check_cancelled)? {
                 check_cancelled(edges)?;
-                if !is_right(point) {
+                if !holds(point) {
                     return Ok(false);
                 }
             }

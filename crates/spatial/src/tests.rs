@@ -31,9 +31,9 @@ fn polygon(rings: &[&str]) -> String {
 }
 
 fn ring(text: &str) -> String {
-    let mut places = positions(text);
-    places.push(places[0].clone());
-    format!("[{}]", places.join(","))
+    let mut closed = positions(text);
+    closed.push(closed[0].clone());
+    format!("[{}]", closed.join(","))
 }
 
 fn line(text: &str) -> String {
@@ -41,7 +41,7 @@ fn line(text: &str) -> String {
 }
 
 fn positions(text: &str) -> Vec<String> {
-    text.split(',').map(|place| format!("[{}]", place.trim().replace(' ', ","))).collect()
+    text.split(',').map(|pair| format!("[{}]", pair.trim().replace(' ', ","))).collect()
 }
 
 #[track_caller]
@@ -231,8 +231,8 @@ fn almost_geojson() -> impl Strategy<Value = Value> {
 fn degenerate_polygon() -> impl Strategy<Value = Value> {
     let coordinate =
         || prop::sample::select(vec![-180.0, -90.0, -45.0, 0.0, 1e-300, 1.0, 45.0, 89.999_999, 90.0, 180.0]);
-    let place = (coordinate(), coordinate()).prop_map(|(x, y)| Value::from(vec![Value::from(x), Value::from(y)]));
-    prop::collection::vec(prop::collection::vec(place, 1..7), 1..3).prop_map(|mut rings| {
+    let position = (coordinate(), coordinate()).prop_map(|(x, y)| Value::from(vec![Value::from(x), Value::from(y)]));
+    prop::collection::vec(prop::collection::vec(position, 1..7), 1..3).prop_map(|mut rings| {
         for ring in &mut rings {
             ring.extend(ring.first().cloned());
         }

@@ -32,7 +32,7 @@ pub struct Block {
 
 pub struct RowSource {
     /// `IN`: one row per array element. Otherwise the value is one row.
-    pub each: bool,
+    pub unnest: bool,
     pub kind: RowSourceKind,
 }
 
@@ -147,7 +147,7 @@ pub enum ScalarExpr {
 
 /// `VectorDistance` of two vectors, of which at least one is computed per row.
 pub struct Distance {
-    pub measure: DistanceMetric,
+    pub metric: DistanceMetric,
     pub left: Operand,
     pub right: Operand,
     pub search: VectorSearchOptions,
@@ -159,7 +159,7 @@ pub enum Operand {
     Computed(ScalarExpr),
 }
 
-/// How thoroughly a vector search looks for the nearest neighbours.
+/// How thoroughly a vector search looks for the nearest neighbors.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct VectorSearchOptions {
     /// Exact search: compares with every vector.

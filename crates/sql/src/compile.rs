@@ -34,7 +34,7 @@ pub const PARAMETER_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// What a query is compiled with, besides its text: parameters and the container's policies.
 #[derive(Clone, Copy)]
-pub struct Bind<'q> {
+pub struct BindContext<'q> {
     pub parameters: &'q Parameters,
     pub geospatial: Geospatial,
     /// The vector embedding policy of the container.
@@ -46,7 +46,7 @@ pub struct Bind<'q> {
 }
 
 /// `text` is the query text that the tree was parsed from; diagnostics point into it.
-pub fn compile(select: &Select, text: &str, bind: Bind<'_>) -> Result<Block> {
+pub fn compile(select: &Select, text: &str, bind: BindContext<'_>) -> Result<Block> {
     let memory = &MemoryBudget::new(PARAMETER_BYTES_MAX);
     let mut compiler = Compiler { text, bind, memory, names: Vec::new(), grouped: None, root: RootBinding::Free };
     compiler.block(select)
@@ -54,7 +54,7 @@ pub fn compile(select: &Select, text: &str, bind: Bind<'_>) -> Result<Block> {
 
 /// The value of an expression that reads no row. The outer `None`: the expression reads a row, or the memory budget is
 /// exhausted.
-pub fn constant(expr: &Expr, bind: Bind<'_>, memory: &MemoryBudget) -> Option<Option<Value>> {
+pub fn constant(expr: &Expr, bind: BindContext<'_>, memory: &MemoryBudget) -> Option<Option<Value>> {
     if references_row(expr) {
         return None; // fast path: skips building an error message that would be discarded
     }
@@ -74,7 +74,7 @@ fn references_row(expr: &Expr) -> bool {
 
 struct Compiler<'q> {
     text: &'q str,
-    bind: Bind<'q>,
+    bind: BindContext<'q>,
     /// Limits the parameter values, which are copied into the block once per use in the text.
     memory: &'q MemoryBudget,
     /// One per slot, outermost first. A slot without a name cannot be referenced.
@@ -125,13 +125,13 @@ impl<'q> Compiler<'q> {
             }
             let name = source.alias.as_ref().map(|name| name.text.clone());
             let name = name.or_else(|| source.expr.inferred_name().map(str::to_owned));
-            if opens && !source.each && matches!(source.expr.kind, ExprKind::Name(_)) {
+            if opens && !source.unnest && matches!(source.expr.kind, ExprKind::Name(_)) {
                 // `FROM c`: the item itself is the row.
                 self.bind_last(name);
             } else {
-                let of = self.source_of(&source.expr)?;
+                let kind = self.source_of(&source.expr)?;
                 self.names.push(name);
-                sources.push(RowSource { each: source.each, kind: of });
+                sources.push(RowSource { unnest: source.unnest, kind });
             }
             self.root = RootBinding::Bound;
         }
@@ -145,8 +145,8 @@ impl<'q> Compiler<'q> {
     }
 
     /// True if this source starts from the container, not from an alias.
-    fn is_container_scoped(&self, of: &Expr) -> bool {
-        match &of.kind {
+    fn is_container_scoped(&self, expr: &Expr) -> bool {
+        match &expr.kind {
             ExprKind::Name(name) => self.slot(name).is_none(),
             ExprKind::Access { base, .. } => self.is_container_scoped(base),
             ExprKind::Subquery { select, .. } => {
@@ -156,8 +156,8 @@ impl<'q> Compiler<'q> {
         }
     }
 
-    fn source_of(&mut self, of: &'q Expr) -> Result<RowSourceKind> {
-        match &of.kind {
+    fn source_of(&mut self, expr: &'q Expr) -> Result<RowSourceKind> {
+        match &expr.kind {
             ExprKind::Subquery { form: ast::SubqueryForm::Scalar, select } => {
                 let over_items = self.root == RootBinding::Opened;
                 let mut block = self.block(select)?;
@@ -168,7 +168,7 @@ impl<'q> Compiler<'q> {
                 }
                 Ok(RowSourceKind::Rows(Box::new(block)))
             }
-            _ => self.scalar(of).map(RowSourceKind::Scalar),
+            _ => self.scalar(expr).map(RowSourceKind::Scalar),
         }
     }
 

@@ -18,7 +18,7 @@ use pleiad_model::{Error, Result, Value, json};
 use crate::Parameters;
 use crate::block::{Block, Output, OutputExpr, ScalarExpr};
 use crate::check::{self, has_aggregate};
-use crate::compile::{Bind, compile};
+use crate::compile::{BindContext, compile};
 use crate::document::{Document, SlotFrame, SlotValue};
 use crate::expr::functions::Varies;
 use crate::expr::{CheckLimit, Context, MemoryBudget, evaluate};
@@ -95,7 +95,7 @@ fn parse_definition(definition: &ComputedProperty, geospatial: Geospatial) -> Re
     let Block { output, .. } = compile(
         &select,
         text,
-        Bind { parameters: &parameters, geospatial, embeddings: &[], full_text: None, started_ms: None },
+        BindContext { parameters: &parameters, geospatial, embeddings: &[], full_text: None, started_ms: None },
     )?;
     match output {
         Output::Rows(OutputExpr::Value(node)) => Ok(node),
@@ -105,7 +105,7 @@ fn parse_definition(definition: &ComputedProperty, geospatial: Geospatial) -> Re
 
 fn check_shape(select: &Select) -> Result<()> {
     let from_root =
-        matches!(select.from.as_slice(), [root] if !root.each && matches!(root.expr.kind, ExprKind::Name(_)));
+        matches!(select.from.as_slice(), [root] if !root.unnest && matches!(root.expr.kind, ExprKind::Name(_)));
     let wrong = [
         (!matches!(select.spec, SelectSpec::Value(_)), "it selects one value with SELECT VALUE"),
         (!from_root, "its FROM names the container and nothing else"),

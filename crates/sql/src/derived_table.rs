@@ -30,7 +30,7 @@ pub fn split_derived_table(select: &Select) -> Option<DerivedTable<'_>> {
     if !inner.reads_items() || !is_derived_table {
         return None;
     }
-    let first = FromItem { each: source.each, expr: rows_name(source), alias: source.alias.clone() };
+    let first = FromItem { unnest: source.unnest, expr: rows_name(source), alias: source.alias.clone() };
     let from = std::iter::once(first).chain(others.iter().cloned()).collect();
     Some(DerivedTable { inner, outer: Select { from, ..select.clone() } })
 }
@@ -39,7 +39,7 @@ pub fn split_derived_table(select: &Select) -> Option<DerivedTable<'_>> {
 fn rows_name(source: &FromItem) -> Expr {
     let span = source.expr.span;
     let text = match &source.alias {
-        Some(alias) if !source.each => alias.text.clone(),
+        Some(alias) if !source.unnest => alias.text.clone(),
         _ => UNNAMED.to_owned(),
     };
     Expr { kind: ExprKind::Name(text), span }

@@ -14,7 +14,7 @@ use pleiad_model::policy::{Language, PathStep as IndexStep};
 use pleiad_vector::DistanceMetric;
 
 use crate::block::{Block, Distance, Operand, Output, ScalarExpr, VectorSearchOptions};
-use crate::expr::full_text::FullTextTest;
+use crate::expr::full_text::FullTextFunction;
 use crate::expr::functions::Function;
 use crate::expr::like::LikePattern;
 use crate::expr::{Context, Datum};
@@ -148,19 +148,19 @@ pub fn order_paths(block: &Block) -> Option<Vec<OrderPath>> {
     keys.map(|key| Some(OrderPath { path: path(&key.node)?, descending: key.descending })).collect()
 }
 
-/// The order of a k-nearest-neighbour query: `ORDER BY VectorDistance(c.path, constant)` as the only key.
+/// The order of a k-nearest-neighbor query: `ORDER BY VectorDistance(c.path, constant)` as the only key.
 #[derive(Debug)]
 pub struct VectorOrder<'b> {
     pub path: Vec<IndexStep>,
     pub target: &'b [f32],
-    pub measure: DistanceMetric,
+    pub metric: DistanceMetric,
     pub search: VectorSearchOptions,
 }
 
 pub fn vector_order(block: &Block) -> Option<VectorOrder<'_>> {
     let [only] = block.order.as_slice() else { return None };
     let ScalarExpr::Distance(distance) = &only.node else { return None };
-    let Distance { measure, search, left, right } = &**distance;
+    let Distance { metric: measure, search, left, right } = &**distance;
     if only.descending != measure.is_similarity() {
         return None; // farthest first: not an order of a vector index
     }
@@ -170,7 +170,7 @@ pub fn vector_order(block: &Block) -> Option<VectorOrder<'_>> {
     };
     let is_property = |step: &IndexStep| matches!(step, IndexStep::Property(_));
     let path = derive::Paths::of(block).path(node).filter(|path| block.reads_items && path.iter().all(is_property))?;
-    Some(VectorOrder { path, target, measure: *measure, search: *search })
+    Some(VectorOrder { path, target, metric: *measure, search: *search })
 }
 
 /// Order by relevance: `ORDER BY _FullTextScore(c.path, …) DESC` as the only key.
@@ -185,7 +185,7 @@ pub struct TextScoreOrder<'b> {
 pub fn text_score_order(block: &Block) -> Option<TextScoreOrder<'_>> {
     let [only] = block.order.as_slice() else { return None };
     let ScalarExpr::FullText(call) = &only.node else { return None };
-    if !block.reads_items || !only.descending || !matches!(call.test, FullTextTest::Score(_)) {
+    if !block.reads_items || !only.descending || !matches!(call.function, FullTextFunction::Score(_)) {
         return None;
     }
     let paths = derive::Paths::of(block);

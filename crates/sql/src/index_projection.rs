@@ -75,7 +75,7 @@ fn index_name(property: &str) -> &str {
 /// Accepts only `SELECT … FROM c`.
 fn check_shape(select: &Select) -> Result<()> {
     let from_one = match &select.from[..] {
-        [source] => !source.each && matches!(source.expr.kind, ExprKind::Name(_)),
+        [source] => !source.unnest && matches!(source.expr.kind, ExprKind::Name(_)),
         _ => false,
     };
     let plain = !select.distinct
@@ -129,8 +129,8 @@ fn step(step: &AstStep) -> Option<String> {
 }
 
 fn check_distinct_names(properties: Vec<ProjectedPath>) -> Result<Projection> {
-    let taken = |name: &str| name == "id" || properties.iter().filter(|property| property.name == name).count() > 1;
-    match properties.iter().find(|property| taken(&property.name)) {
+    let is_taken = |name: &str| name == "id" || properties.iter().filter(|property| property.name == name).count() > 1;
+    match properties.iter().find(|property| is_taken(&property.name)) {
         Some(property) => Err(invalid_definition(&format!("two of its properties would be '{}'", property.name))),
         None => Ok(Projection::Properties(properties)),
     }

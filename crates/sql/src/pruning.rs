@@ -22,7 +22,7 @@ use std::collections::HashSet;
 use pleiad_model::Value;
 use pleiad_model::partition_key::{EpkRange, KeyComponent, PartitionKey, PartitionKeyDefinition};
 
-use crate::compile::{Bind, constant};
+use crate::compile::{BindContext, constant};
 use crate::expr::MemoryBudget;
 use crate::parse::ast::{AstStep, BinaryOp, Expr, ExprKind, Select, UnaryOp};
 
@@ -52,7 +52,7 @@ pub struct QueryRange {
     pub max_inclusive: bool,
 }
 
-pub fn prune(select: &Select, bind: Bind<'_>, definition: &PartitionKeyDefinition) -> PrunedKeys {
+pub fn prune(select: &Select, bind: BindContext<'_>, definition: &PartitionKeyDefinition) -> PrunedKeys {
     if !select.reads_items() {
         return PrunedKeys::None;
     }
@@ -137,7 +137,7 @@ struct RootAlias<'q> {
 
 impl<'q> RootAlias<'q> {
     fn of(select: &'q Select) -> Option<Self> {
-        let source = select.from.first().filter(|source| !source.each)?;
+        let source = select.from.first().filter(|source| !source.unnest)?;
         let path = match &source.expr.kind {
             ExprKind::Name(_) => Vec::new(),
             ExprKind::Access { base, steps } if matches!(base.kind, ExprKind::Name(_)) => {
@@ -150,7 +150,7 @@ impl<'q> RootAlias<'q> {
 }
 
 struct KeyPruner<'q> {
-    bind: Bind<'q>,
+    bind: BindContext<'q>,
     definition: &'q PartitionKeyDefinition,
     root: RootAlias<'q>,
     /// For evaluating constants.

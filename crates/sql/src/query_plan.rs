@@ -23,7 +23,7 @@ use pleiad_model::partition_key::PartitionKeyDefinition;
 use pleiad_model::{Object, Result, Value};
 
 use crate::check::{self, Counts};
-use crate::compile::{Bind, compile, is_distance};
+use crate::compile::{BindContext, compile, is_distance};
 use crate::parse::ast::{OrderBy, OrderByItem, Select, SelectSpec};
 use crate::parse::print::print_expr;
 use crate::pruning::{PrunedKeys, QueryRange, prune, ranges};
@@ -39,7 +39,7 @@ const VERSION: i64 = 2;
 /// a container without a partition key has no `definition`.
 pub fn query_plan(
     text: &str,
-    bind: Bind<'_>,
+    bind: BindContext<'_>,
     definition: Option<&PartitionKeyDefinition>,
     supported_features: &str,
 ) -> Result<Value> {
@@ -71,7 +71,7 @@ pub fn query_plan(
 
 /// The direction of `ORDER BY VectorDistance(…)`, which sorts the nearest first: descending for similarities, ascending
 /// for distances. `None` for any other query.
-fn vector_direction(select: &Select, text: &str, bind: Bind<'_>) -> Result<Option<SortWord>> {
+fn vector_direction(select: &Select, text: &str, bind: BindContext<'_>) -> Result<Option<SortDirection>> {
     match &select.order_by {
         Some(OrderBy::Keys(keys)) if keys.iter().any(|key| is_distance(&key.expr)) => {
             let block = compile(select, text, bind)?;
@@ -82,7 +82,7 @@ fn vector_direction(select: &Select, text: &str, bind: Bind<'_>) -> Result<Optio
 }
 
 /// A sort direction as plans spell it.
-type SortWord = &'static str;
+type SortDirection = &'static str;
 
 struct SdkPlan<'q> {
     select: &'q Select,
@@ -90,11 +90,16 @@ struct SdkPlan<'q> {
     /// The counts that the client applies; a query that passes through unchanged applies its own.
     counts: Counts,
     /// The direction of a vector search, for which a range returns rows only after it has read all of them.
-    vector_direction: Option<SortWord>,
+    vector_direction: Option<SortDirection>,
 }
 
 impl<'q> SdkPlan<'q> {
-    fn of(select: &'q Select, mut counts: Counts, is_single: bool, vector_direction: Option<SortWord>) -> Result<Self> {
+    fn of(
+        select: &'q Select,
+        mut counts: Counts,
+        is_single: bool,
+        vector_direction: Option<SortDirection>,
+    ) -> Result<Self> {
         let mut shape = MergeShape::of(select)?;
         // A single partition sorts, skips and limits by itself.
         let is_plain =
@@ -136,7 +141,7 @@ impl<'q> SdkPlan<'q> {
         Ok(info)
     }
 
-    fn direction(&self, key: &OrderByItem) -> SortWord {
+    fn direction(&self, key: &OrderByItem) -> SortDirection {
         self.vector_direction.unwrap_or_else(|| direction(key.descending))
     }
 
@@ -159,7 +164,7 @@ impl<'q> SdkPlan<'q> {
     }
 }
 
-fn direction(descending: bool) -> SortWord {
+fn direction(descending: bool) -> SortDirection {
     if descending { "Descending" } else { "Ascending" }
 }
 

@@ -11,7 +11,7 @@
 //! shard u64 │ 'd' │ docnum u64                             doc           an item's record
 //! shard u64 │ 'e' │ EPK…                                   key_tombstone LSN up to which a key's items are deleted
 //! shard u64 │ 'f' │ LSN u64 │ seq u32 │ docnum u64         feed          the newest change of each item
-//! shard u64 │ 'g' │ path hash u64 │ docnum u64             graph         an item's neighbours in a path's ANN graph
+//! shard u64 │ 'g' │ path hash u64 │ docnum u64             graph         an item's neighbors in a path's ANN graph
 //! shard u64 │ 'i' │ EPK… │ hash 16                         id            finds the item of an id
 //! shard u64 │ 'k' │ EPK… │ hash 16                         key_stats     statistics of a logical partition
 //! shard u64 │ 'l' │ LSN u64 │ seq u32 │ docnum u64         log           every change, for copies to catch up
@@ -97,7 +97,7 @@ impl TryFrom<u8> for Tag {
             Tag::Index,
             Tag::Vector,
         ];
-        ALL.into_iter().find(|tag| *tag as u8 == byte).ok_or_else(|| not_a("known"))
+        ALL.into_iter().find(|tag| *tag as u8 == byte).ok_or_else(|| malformed_key("known"))
     }
 }
 
@@ -378,7 +378,7 @@ impl KeyBuilder {
 }
 
 /// The key's bytes do not match the layout of its tag.
-fn not_a(what: &str) -> Error {
+fn malformed_key(what: &str) -> Error {
     Error::corrupt(format_args!("a key that is not a {what} key"))
 }
 

@@ -54,23 +54,23 @@ impl RocksStore {
     pub fn open(dir: impl AsRef<Path>, options: RocksOptions) -> Result<Self> {
         let dir = dir.as_ref();
         let store_dir = directory::prepare(dir)?;
-        let blocks = options::block_cache(&options);
-        let store = RocksStore::open_at(store_dir, options, blocks)?;
+        let block_cache = options::block_cache(&options);
+        let store = RocksStore::open_at(store_dir, options, block_cache)?;
         directory::upgrade_format(dir)?;
         store.engine.cleanup.store_dir.remove_leftovers()?;
         store.checkpoint_dir().remove_leftovers()?;
         Ok(store)
     }
 
-    fn open_at(store_dir: StoreDir, options: RocksOptions, blocks: Cache) -> Result<Self> {
+    fn open_at(store_dir: StoreDir, options: RocksOptions, block_cache: Cache) -> Result<Self> {
         // By name, since RocksDB's multi-get needs a named column family.
-        let db_options = options::db_options(&options, &blocks);
+        let db_options = options::db_options(&options, &block_cache);
         let family = ColumnFamilyDescriptor::new(DEFAULT_COLUMN_FAMILY_NAME, db_options.clone());
         let db = DB::open_cf_descriptors(&db_options, store_dir.db_dir(), [family]);
         let db = db.map_err(|error| directory::cannot_open(&store_dir.dir, error))?;
         let (ingester, row_cache) =
             (SstIngester::new(store_dir.ingest_dir(), db_options)?, RowCache::new(options.row_cache_bytes));
-        let reopen = ReopenOptions { options, blocks };
+        let reopen = ReopenOptions { options, block_cache };
         Ok(RocksStore { engine: Arc::new(OpenDb::new(db, ingester, row_cache, reopen, CloseCleanup::new(store_dir))) })
     }
 
@@ -209,7 +209,7 @@ struct OpenDb {
 #[derive(Clone)]
 struct ReopenOptions {
     options: RocksOptions,
-    blocks: Cache,
+    block_cache: Cache,
 }
 
 impl OpenDb {

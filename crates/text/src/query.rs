@@ -37,7 +37,7 @@ impl TextQuery {
     }
 
     /// The number of occurrences.
-    pub fn hits(&self, words: &AnalyzedText) -> u32 {
+    pub fn occurrences(&self, words: &AnalyzedText) -> u32 {
         let hits = self.positions(words).count();
         u32::try_from(hits).unwrap_or(u32::MAX)
     }

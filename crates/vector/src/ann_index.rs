@@ -39,8 +39,8 @@ pub struct AnnIndex {
     changed: BTreeSet<u64>,
 }
 
-/// The row change of an item: its neighbours, or `None` to delete the row.
-pub type NeighbourChange = (u64, Option<Vec<u64>>);
+/// The row change of an item: its neighbors, or `None` to delete the row.
+pub type NeighborChange = (u64, Option<Vec<u64>>);
 
 impl AnnIndex {
     pub fn new(config: AnnConfig) -> AnnIndex {
@@ -139,35 +139,35 @@ impl AnnIndex {
     // Saving and restoring.
 
     /// The row changes since the last call.
-    pub fn take_changed(&mut self) -> Vec<NeighbourChange> {
+    pub fn take_changed(&mut self) -> Vec<NeighborChange> {
         let changed = std::mem::take(&mut self.changed);
-        changed.into_iter().map(|docnum| (docnum, self.neighbours(docnum))).collect()
+        changed.into_iter().map(|docnum| (docnum, self.neighbors(docnum))).collect()
     }
 
     pub fn changed_count(&self) -> usize {
         self.changed.len()
     }
 
-    fn neighbours(&self, docnum: u64) -> Option<Vec<u64>> {
+    fn neighbors(&self, docnum: u64) -> Option<Vec<u64>> {
         let at = self.slots.get(&docnum)?;
-        let neighbours = self.graph.neighbours(*at).iter();
-        Some(neighbours.filter_map(|at| self.docnums.get(*at as usize).copied().flatten()).collect())
+        let neighbors = self.graph.neighbors(*at).iter();
+        Some(neighbors.filter_map(|at| self.docnums.get(*at as usize).copied().flatten()).collect())
     }
 
-    /// Adds an item that is being restored, before `restore_neighbours`.
+    /// Adds an item that is being restored, before `restore_neighbors`.
     pub fn restore(&mut self, docnum: u64, vector: &[f32]) {
         self.add_slot(docnum, vector);
     }
 
-    /// Sets the stored neighbours of an item. Removed items are skipped.
-    pub fn restore_neighbours(&mut self, docnum: u64, neighbours: impl Iterator<Item = u64>) {
+    /// Sets the stored neighbors of an item. Removed items are skipped.
+    pub fn restore_neighbors(&mut self, docnum: u64, neighbors: impl Iterator<Item = u64>) {
         let Some(&at) = self.slots.get(&docnum) else { return };
         let slots: Vec<u32> =
-            neighbours.filter_map(|other| self.slots.get(&other).copied()).filter(|to| *to != at).collect();
-        self.graph.set_neighbours(at, &slots);
+            neighbors.filter_map(|other| self.slots.get(&other).copied()).filter(|to| *to != at).collect();
+        self.graph.set_neighbors(at, &slots);
     }
 
-    /// Searches for an item's neighbours again. The item keeps its slot, which other nodes may refer to.
+    /// Searches for an item's neighbors again. The item keeps its slot, which other nodes may refer to.
     pub fn reinsert(&mut self, docnum: u64) {
         if let Some(&at) = self.slots.get(&docnum) {
             let code = self.codes.code(at);
@@ -175,20 +175,20 @@ impl AnnIndex {
         }
     }
 
-    /// Selects the entry points after the last `restore_neighbours`; searches may start.
+    /// Selects the entry points after the last `restore_neighbors`; searches may start.
     pub fn finish_restore(&mut self) {
         let last = u32::try_from(self.docnums.len()).unwrap_or(u32::MAX);
         for at in 0..last {
-            // Nodes without neighbours are inserted again, and covered then.
-            if !self.graph.neighbours(at).is_empty() {
+            // Nodes without neighbors are inserted again, and covered then.
+            if !self.graph.neighbors(at).is_empty() {
                 self.graph.cover(at);
             }
         }
     }
 
-    /// Items without neighbours, from which no search can continue. The caller inserts each of them again.
+    /// Items without neighbors, from which no search can continue. The caller inserts each of them again.
     pub fn unlinked(&self) -> Vec<u64> {
-        let isolated = self.slots.iter().filter(|(_, at)| self.graph.neighbours(**at).is_empty());
+        let isolated = self.slots.iter().filter(|(_, at)| self.graph.neighbors(**at).is_empty());
         isolated.map(|(docnum, _)| *docnum).collect()
     }
 
@@ -200,13 +200,13 @@ impl AnnIndex {
         removed > 64 && removed * 4 > self.docnums.len()
     }
 
-    /// An index of the same items without removed nodes. A node that had a removed neighbour selects among that
-    /// neighbour's neighbours instead.
+    /// An index of the same items without removed nodes. A node that had a removed neighbor selects among that
+    /// neighbor's neighbors instead.
     pub fn rebuilt(&self) -> AnnIndex {
         let mut next = AnnIndex::new(self.config);
-        let mut moved: Vec<Option<u32>> = Vec::with_capacity(self.docnums.len());
+        let mut new_slots: Vec<Option<u32>> = Vec::with_capacity(self.docnums.len());
         for (at, docnum) in (0u32..).zip(&self.docnums) {
-            moved.push(docnum.map(|docnum| {
+            new_slots.push(docnum.map(|docnum| {
                 let to = u32::try_from(next.docnums.len()).unwrap_or(u32::MAX);
                 next.codes.put(to, &self.codes.code(at));
                 next.docnums.push(Some(docnum));
@@ -214,18 +214,18 @@ impl AnnIndex {
                 to
             }));
         }
-        let new_slot = |at: &u32| moved.get(*at as usize).copied().flatten();
+        let new_slot = |at: &u32| new_slots.get(*at as usize).copied().flatten();
         for (at, docnum) in (0u32..).zip(&self.docnums) {
             let (Some(docnum), Some(slot)) = (docnum, new_slot(&at)) else { continue };
-            let own = self.graph.neighbours(at);
-            let mut kept: Vec<u32> = own.iter().filter_map(new_slot).collect();
-            if kept.len() < own.len() {
+            let own = self.graph.neighbors(at);
+            let mut neighbors: Vec<u32> = own.iter().filter_map(new_slot).collect();
+            if neighbors.len() < own.len() {
                 let lost = own.iter().filter(|at| new_slot(at).is_none());
-                kept.extend(lost.flat_map(|at| self.graph.neighbours(*at)).filter_map(new_slot));
-                kept = next.graph.robust_prune(slot, kept, &next.codes);
+                neighbors.extend(lost.flat_map(|at| self.graph.neighbors(*at)).filter_map(new_slot));
+                neighbors = next.graph.robust_prune(slot, neighbors, &next.codes);
                 next.changed.insert(*docnum);
             }
-            next.graph.set_neighbours(slot, &kept);
+            next.graph.set_neighbors(slot, &neighbors);
         }
         next.changed.extend(&self.changed);
         next.finish_restore();

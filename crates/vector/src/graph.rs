@@ -1,43 +1,43 @@
 //! The Vamana graph of DiskANN over quantized vectors, built one node at a time.
 //!
-//! Invariant: every neighbour list has at most `DEGREE_MAX` existing nodes and never its own node. `ann_index` maps
+//! Invariant: every neighbor list has at most `DEGREE_MAX` existing nodes and never its own node. `ann_index` maps
 //! nodes to items and skips removed ones.
 //!
-//! A new node is linked to nodes that a greedy search for it has visited; a candidate is pruned if a selected neighbour
-//! is much nearer to it than the new node is. Each selected neighbour is linked back, with the same pruning.
+//! A new node is linked to nodes that a greedy search for it has visited; a candidate is pruned if a selected neighbor
+//! is much nearer to it than the new node is. Each selected neighbor is linked back, with the same pruning.
 //!
 //! ```text
 //! greedy_search(L)  keeps the L nearest visited nodes, starting with all entry points; expands the nearest unexpanded
 //!                   one; ends when all are expanded
 //! robust_prune      nearest first; drops b if a selected a has  ALPHA × distance(a, b) <= distance(node, b)
-//! cover             a node becomes an entry point unless one of its nearest neighbours is one
+//! cover             a node becomes an entry point unless one of its nearest neighbors is one
 //! ```
 //!
-//! Vectors form clusters, and the neighbours of a node in a large cluster are all inside it: no edge leads in from
+//! Vectors form clusters, and the neighbors of a node in a large cluster are all inside it: no edge leads in from
 //! outside. But every such cluster has an entry point of its own, as long as their number is below the limit, and
 //! comparing all of them is a small part of a search.
 
 use crate::quantize::{QuantizedVector, QuantizedVectors};
 
-/// The number of neighbours that pruning selects.
+/// The number of neighbors that pruning selects.
 pub const DEGREE: usize = 32;
-/// The largest number of neighbours. It exceeds `DEGREE` because pruning at every back link would be most of the work.
+/// The largest number of neighbors. It exceeds `DEGREE` because pruning at every back link would be most of the work.
 const DEGREE_MAX: usize = 48;
 /// The pruning factor, in squared distances: how much nearer a detour must be for the direct edge to be dropped.
 const ALPHA: f32 = 1.44;
-/// A node is covered if it, or one of its first `COVERED_BY` neighbours, is an entry point.
+/// A node is covered if it, or one of its first `COVERED_BY` neighbors, is an entry point.
 const COVERED_BY: usize = 32;
 /// The largest number of entry points: every search compares all of them.
-const ENTRIES_MAX: usize = 1 << 14;
+const ENTRY_POINTS_MAX: usize = 1 << 14;
 /// The largest number of candidates that pruning considers.
 const CANDIDATES_MAX: usize = 400;
 
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
     /// `DEGREE_MAX` slots per node.
-    neighbours: Vec<u32>,
+    neighbors: Vec<u32>,
     degrees: Vec<u8>,
-    entries: Vec<u32>,
+    entry_points: Vec<u32>,
     is_entry: Vec<bool>,
 }
 
@@ -50,37 +50,37 @@ pub struct VisitedNode {
 
 impl Graph {
     pub fn bytes(&self) -> usize {
-        self.neighbours.capacity() * size_of::<u32>() + self.degrees.capacity() + self.is_entry.capacity()
+        self.neighbors.capacity() * size_of::<u32>() + self.degrees.capacity() + self.is_entry.capacity()
     }
 
-    pub fn neighbours(&self, at: u32) -> &[u32] {
+    pub fn neighbors(&self, at: u32) -> &[u32] {
         let at = at as usize;
         let degree = self.degrees.get(at).map_or(0, |degree| usize::from(*degree));
-        self.neighbours.get(at * DEGREE_MAX..at * DEGREE_MAX + degree).unwrap_or_default()
+        self.neighbors.get(at * DEGREE_MAX..at * DEGREE_MAX + degree).unwrap_or_default()
     }
 
-    pub fn set_neighbours(&mut self, at: u32, neighbours: &[u32]) {
+    pub fn set_neighbors(&mut self, at: u32, neighbors: &[u32]) {
         let at = at as usize;
         if at >= self.degrees.len() {
             self.degrees.resize(at + 1, 0);
-            self.neighbours.resize((at + 1) * DEGREE_MAX, 0);
+            self.neighbors.resize((at + 1) * DEGREE_MAX, 0);
         }
-        let count = neighbours.len().min(DEGREE_MAX);
+        let count = neighbors.len().min(DEGREE_MAX);
         if let Some(degree) = self.degrees.get_mut(at) {
             *degree = count as u8;
         }
-        let slots = self.neighbours.get_mut(at * DEGREE_MAX..at * DEGREE_MAX + count);
-        if let (Some(slots), Some(neighbours)) = (slots, neighbours.get(..count)) {
-            slots.copy_from_slice(neighbours);
+        let slots = self.neighbors.get_mut(at * DEGREE_MAX..at * DEGREE_MAX + count);
+        if let (Some(slots), Some(neighbors)) = (slots, neighbors.get(..count)) {
+            slots.copy_from_slice(neighbors);
         }
     }
 
-    /// Makes a node whose neighbours are set an entry point, unless one is near.
+    /// Makes a node whose neighbors are set an entry point, unless one is near.
     pub fn cover(&mut self, at: u32) {
-        if self.is_covered(at) || self.entries.len() >= ENTRIES_MAX {
+        if self.is_covered(at) || self.entry_points.len() >= ENTRY_POINTS_MAX {
             return;
         }
-        self.entries.push(at);
+        self.entry_points.push(at);
         let at = at as usize;
         self.is_entry.resize(self.is_entry.len().max(at + 1), false);
         if let Some(is_entry) = self.is_entry.get_mut(at) {
@@ -89,7 +89,7 @@ impl Graph {
     }
 
     pub fn is_covered(&self, at: u32) -> bool {
-        self.is_entry(at) || self.neighbours(at).iter().take(COVERED_BY).any(|at| self.is_entry(*at))
+        self.is_entry(at) || self.neighbors(at).iter().take(COVERED_BY).any(|at| self.is_entry(*at))
     }
 
     pub fn is_entry(&self, at: u32) -> bool {
@@ -100,22 +100,22 @@ impl Graph {
     pub fn greedy_search(&self, list: usize, nodes: usize, distance: impl Fn(u32) -> f32) -> Vec<VisitedNode> {
         let mut visited = VisitedSet::new(nodes);
         let mut candidates = SearchList::new(list);
-        for &entry in self.entries.iter().filter(|entry| (**entry as usize) < nodes) {
+        for &entry in self.entry_points.iter().filter(|entry| (**entry as usize) < nodes) {
             if visited.insert(entry) {
                 candidates.add(VisitedNode { distance: distance(entry), at: entry });
             }
         }
         while let Some(at) = candidates.next_unexpanded() {
-            for &neighbour in self.neighbours(at) {
-                if visited.insert(neighbour) {
-                    candidates.add(VisitedNode { distance: distance(neighbour), at: neighbour });
+            for &neighbor in self.neighbors(at) {
+                if visited.insert(neighbor) {
+                    candidates.add(VisitedNode { distance: distance(neighbor), at: neighbor });
                 }
             }
         }
         candidates.nodes
     }
 
-    /// DiskANN's Insert: links a node, whose code is stored, into the graph. Returns the nodes whose neighbour lists
+    /// DiskANN's Insert: links a node, whose code is stored, into the graph. Returns the nodes whose neighbor lists
     /// changed.
     pub fn insert(
         &mut self,
@@ -127,25 +127,25 @@ impl Graph {
     ) -> Vec<u32> {
         let nodes = self.greedy_search(list, codes.len(), |other| codes.graph_distance_to(other, code));
         let nodes: Vec<VisitedNode> = nodes.into_iter().filter(|node| node.at != at && is_usable(node.at)).collect();
-        let neighbours = prune_sorted(nodes, codes);
-        self.set_neighbours(at, &neighbours);
-        for &neighbour in &neighbours {
-            self.add_back_link(neighbour, at, codes);
+        let neighbors = prune_sorted(nodes, codes);
+        self.set_neighbors(at, &neighbors);
+        for &neighbor in &neighbors {
+            self.add_back_link(neighbor, at, codes);
         }
-        neighbours.into_iter().chain([at]).collect()
+        neighbors.into_iter().chain([at]).collect()
     }
 
     fn add_back_link(&mut self, from: u32, to: u32, codes: &QuantizedVectors) {
-        let known = self.neighbours(from);
+        let known = self.neighbors(from);
         if known.contains(&to) {
             return;
         }
         let all: Vec<u32> = known.iter().copied().chain([to]).collect();
         let all = if all.len() <= DEGREE_MAX { all } else { self.robust_prune(from, all, codes) };
-        self.set_neighbours(from, &all);
+        self.set_neighbors(from, &all);
     }
 
-    /// DiskANN's RobustPrune: selects a node's neighbours from candidates.
+    /// DiskANN's RobustPrune: selects a node's neighbors from candidates.
     pub fn robust_prune(&self, owner: u32, candidates: Vec<u32>, codes: &QuantizedVectors) -> Vec<u32> {
         let mut nodes: Vec<VisitedNode> = candidates
             .into_iter()
@@ -158,19 +158,19 @@ impl Graph {
     }
 }
 
-/// Selects neighbours in all directions from candidates that are sorted nearest first.
+/// Selects neighbors in all directions from candidates that are sorted nearest first.
 fn prune_sorted(nodes: Vec<VisitedNode>, codes: &QuantizedVectors) -> Vec<u32> {
-    let mut taken: Vec<u32> = Vec::with_capacity(DEGREE);
+    let mut selected: Vec<u32> = Vec::with_capacity(DEGREE);
     for candidate in nodes.into_iter().take(CANDIDATES_MAX) {
         let has_detour = |taken: &u32| ALPHA * codes.distance_between(*taken, candidate.at) <= candidate.distance;
-        if !taken.iter().any(has_detour) {
-            taken.push(candidate.at);
-            if taken.len() == DEGREE {
+        if !selected.iter().any(has_detour) {
+            selected.push(candidate.at);
+            if selected.len() == DEGREE {
                 break;
             }
         }
     }
-    taken
+    selected
 }
 
 /// DiskANN's search list: the nearest visited nodes, sorted by distance.

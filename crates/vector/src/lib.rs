@@ -1,4 +1,4 @@
-//! vector: embeddings, distances between them, and nearest neighbour search.
+//! vector: embeddings, distances between them, and nearest neighbor search.
 //!
 //! Guarantees: no JSON and no stored bytes make this crate panic; every vector has finite elements that its data type
 //! can represent; a pair of vectors has one distance, wherever it is computed. Partitions store vectors and maintain
@@ -23,6 +23,6 @@ mod quantize; // int8 quantization
 mod graph; // the Vamana graph
 mod ann_index; // the in-memory ANN index
 
-pub use ann_index::{AnnConfig, AnnIndex, NeighbourChange};
+pub use ann_index::{AnnConfig, AnnIndex, NeighborChange};
 pub use distance::{DistanceMetric, VectorType};
 pub use neighbor::{Neighbor, NeighborList};

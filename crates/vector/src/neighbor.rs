@@ -1,4 +1,4 @@
-//! Results of a nearest neighbour search, sorted on demand.
+//! Results of a nearest neighbor search, sorted on demand.
 //!
 //! Guarantees: the order is that of `ORDER BY VectorDistance`: by distance, ties by docnum in the direction of the
 //! distances.
@@ -24,7 +24,7 @@ impl Neighbor {
     }
 }
 
-/// Neighbours that are returned in order, a batch at a time: only the batches that callers ask for are sorted.
+/// Neighbors that are returned in order, a batch at a time: only the batches that callers ask for are sorted.
 pub struct NeighborList {
     neighbors: Vec<Neighbor>,
     function: DistanceFunction,
@@ -44,15 +44,15 @@ impl NeighborList {
         self.neighbors.is_empty()
     }
 
-    /// The next `count` neighbours in order; empty when all were returned.
+    /// The next `count` neighbors in order; empty when all were returned.
     pub fn next(&mut self, count: usize) -> &[Neighbor] {
         let function = self.function;
-        let left = self.neighbors.get_mut(self.returned..).unwrap_or_default();
-        let count = count.min(left.len());
-        if count < left.len() && count > 0 {
-            left.select_nth_unstable_by(count - 1, |a, b| a.order(b, function));
+        let remaining = self.neighbors.get_mut(self.returned..).unwrap_or_default();
+        let count = count.min(remaining.len());
+        if count < remaining.len() && count > 0 {
+            remaining.select_nth_unstable_by(count - 1, |a, b| a.order(b, function));
         }
-        let next = left.get_mut(..count).unwrap_or_default();
+        let next = remaining.get_mut(..count).unwrap_or_default();
         next.sort_unstable_by(|a, b| a.order(b, function));
         self.returned += count;
         next

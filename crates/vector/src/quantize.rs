@@ -33,7 +33,7 @@ pub struct QuantizedVector {
     code: Vec<i8>,
     step: f32,
     /// The squared length of the quantized vector.
-    length: f32,
+    squared_length: f32,
 }
 
 impl QuantizedVectors {
@@ -58,14 +58,14 @@ impl QuantizedVectors {
         let largest = vector.iter().fold(0.0f32, |largest, element| largest.max(element.abs())) * scale;
         let step = if largest > 0.0 { largest / CODE_MAX } else { 1.0 };
         let code: Vec<i8> = vector.iter().map(|element| (element * scale / step).round() as i8).collect();
-        let length = dot(&code, &code) as f32 * step * step;
-        QuantizedVector { code, step, length }
+        let squared_length = dot(&code, &code) as f32 * step * step;
+        QuantizedVector { code, step, squared_length }
     }
 
     /// The quantized vector in a slot.
     pub fn code(&self, at: u32) -> QuantizedVector {
-        let (step, length) = self.size(at);
-        QuantizedVector { code: self.slice(at).to_vec(), step, length }
+        let (step, squared_length) = self.size(at);
+        QuantizedVector { code: self.slice(at).to_vec(), step, squared_length }
     }
 
     /// Writes a code into a slot, which may be the next free one.
@@ -76,7 +76,7 @@ impl QuantizedVectors {
             self.codes.resize((at + 1) * self.dimensions, 0);
         }
         if let Some(size) = self.sizes.get_mut(at) {
-            *size = (code.step, code.length);
+            *size = (code.step, code.squared_length);
         }
         let slot = at * self.dimensions..(at + 1) * self.dimensions;
         if let Some(slot) = self.codes.get_mut(slot).filter(|slot| slot.len() == code.code.len()) {
@@ -97,14 +97,14 @@ impl QuantizedVectors {
         let dot = dot(self.slice(at), &from.code) as f32 * step * from.step;
         match self.function {
             DistanceFunction::DotProduct => -dot,
-            DistanceFunction::Cosine | DistanceFunction::Euclidean => length + from.length - 2.0 * dot,
+            DistanceFunction::Cosine | DistanceFunction::Euclidean => length + from.squared_length - 2.0 * dot,
         }
     }
 
     /// The squared Euclidean distance from a slot to a vector, which the graph is built with.
     pub fn graph_distance_to(&self, at: u32, from: &QuantizedVector) -> f32 {
         let (step, length) = self.size(at);
-        length + from.length - 2.0 * dot(self.slice(at), &from.code) as f32 * step * from.step
+        length + from.squared_length - 2.0 * dot(self.slice(at), &from.code) as f32 * step * from.step
     }
 
     fn size(&self, at: u32) -> (f32, f32) {

@@ -80,9 +80,9 @@ async fn send(
 ) -> Result<(StatusCode, Bytes)> {
     let (mut sender, connection) = http1::handshake(TokioIo::new(socket)).await.map_err(failed)?;
     let connection_task = tokio::spawn(connection);
-    let answer = read_response(sender.send_request(request).await.map_err(failed)).await;
+    let response = read_response(sender.send_request(request).await.map_err(failed)).await;
     connection_task.abort();
-    answer
+    response
 }
 
 async fn read_response(answer: Result<http::Response<hyper::body::Incoming>>) -> Result<(StatusCode, Bytes)> {

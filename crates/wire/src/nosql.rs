@@ -64,7 +64,7 @@ pub struct Frontend {
     activity_count: AtomicU64,
     /// When the server started, as an HTTP date.
     started: HeaderValue,
-    requests: AtomicU64,
+    next_transport_request_id: AtomicU64,
 }
 
 /// The context of one request. It uses one engine throughout, even if the account is restored meanwhile.
@@ -105,7 +105,7 @@ impl Frontend {
             activity_seed,
             activity_count,
             started,
-            requests: AtomicU64::new(1),
+            next_transport_request_id: AtomicU64::new(1),
         }
     }
 

@@ -101,23 +101,23 @@ impl ModuleGraph {
 
     /// A shortest cycle through the module, found by breadth-first search; empty if there is none.
     fn cycle(&self, module: &str) -> Vec<&str> {
-        let mut paths: Vec<Vec<&str>> = self.used_by(module).map(|used| vec![used]).collect();
-        let mut met: BTreeSet<&str> = self.used_by(module).collect();
+        let mut paths: Vec<Vec<&str>> = self.uses_of(module).map(|used| vec![used]).collect();
+        let mut visited: BTreeSet<&str> = self.uses_of(module).collect();
         while !paths.is_empty() {
             if let Some(path) = paths.iter().find(|path| path.last() == Some(&module)) {
                 return path.clone();
             }
             let longer = paths.iter().flat_map(|path| {
                 let last = path.last().copied().unwrap_or_default();
-                self.used_by(last).map(move |used| path.iter().copied().chain([used]).collect::<Vec<_>>())
+                self.uses_of(last).map(move |used| path.iter().copied().chain([used]).collect::<Vec<_>>())
             });
-            let longer: Vec<_> = longer.filter(|path| path.last().is_some_and(|last| met.insert(last))).collect();
+            let longer: Vec<_> = longer.filter(|path| path.last().is_some_and(|last| visited.insert(last))).collect();
             paths = longer;
         }
         Vec::new()
     }
 
-    fn used_by(&self, module: &str) -> impl Iterator<Item = &str> {
+    fn uses_of(&self, module: &str) -> impl Iterator<Item = &str> {
         self.uses.get(module).into_iter().flatten().map(String::as_str)
     }
 
@@ -126,19 +126,19 @@ impl ModuleGraph {
     }
 
     fn reaches(&self, from: &str, to: &str) -> bool {
-        let (mut open, mut met) = (vec![from], BTreeSet::new());
-        while let Some(module) = open.pop() {
-            open.extend(self.used_by(module).filter(|used| met.insert(*used)));
+        let (mut stack, mut visited) = (vec![from], BTreeSet::new());
+        while let Some(module) = stack.pop() {
+            stack.extend(self.uses_of(module).filter(|used| visited.insert(*used)));
         }
-        met.contains(to)
+        visited.contains(to)
     }
 
     /// Pairs of a module and a later one that it uses, except pairs inside one cycle.
     fn too_early(&self) -> Vec<(&str, &str)> {
-        let place = |module: &str| self.modules.iter().position(|declared| declared == module);
+        let position = |module: &str| self.modules.iter().position(|declared| declared == module);
         let pairs =
             self.uses.iter().flat_map(|(user, used)| used.iter().map(move |used| (user.as_str(), used.as_str())));
-        pairs.filter(|(user, used)| place(user) < place(used) && !self.reaches(used, user)).collect()
+        pairs.filter(|(user, used)| position(user) < position(used) && !self.reaches(used, user)).collect()
     }
 }
 

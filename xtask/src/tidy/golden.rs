@@ -16,9 +16,9 @@ const ANSWER: &str = "----";
 const TABLE: &str = "values";
 
 pub fn check(tree: &SourceTree) -> Vec<String> {
-    let is_query = |line: &str| line.trim_end() == ANSWER || line.split_whitespace().next() == Some(TABLE);
-    let without_query = pages(tree).filter(|(_, text)| !text.lines().any(is_query));
-    without_query.map(|(path, _)| format!("{path} has neither `{ANSWER}` nor `{TABLE}`: it has no query")).collect()
+    let states_answer = |line: &str| line.trim_end() == ANSWER || line.split_whitespace().next() == Some(TABLE);
+    let without_answer = pages(tree).filter(|(_, text)| !text.lines().any(states_answer));
+    without_answer.map(|(path, _)| format!("{path} has neither `{ANSWER}` nor `{TABLE}`: it has no query")).collect()
 }
 
 /// The pages that are in the tree and not in the runner's list.

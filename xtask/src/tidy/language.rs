@@ -23,12 +23,12 @@ fn of_file(path: &str, text: &str) -> Vec<String> {
     };
     prose
         .iter()
-        .filter_map(|(line, text)| Some(format!("{path}:{line}: name the agent instead of {}", found(text)?)))
+        .filter_map(|(line, text)| Some(format!("{path}:{line}: name the agent instead of {}", first_pronoun(text)?)))
         .collect()
 }
 
 /// The first pronoun of a line, in backquotes. A word in quotes or backquotes is mentioned, not used.
-fn found(text: &str) -> Option<String> {
+fn first_pronoun(text: &str) -> Option<String> {
     let words = text.split(|c: char| !c.is_alphanumeric() && c != '"' && c != '`' && c != '_');
     let word = words.map(str::to_lowercase).find(|word| PRONOUNS.contains(&word.as_str()))?;
     Some(format!("`{word}`"))

@@ -175,7 +175,7 @@ fn undocumented_and_unknown_settings_are_found() {
 // ---- golden
 
 #[test]
-fn golden_pages_without_query_or_run_are_found() {
+fn golden_pages_without_answer_or_run_are_found() {
     let tree = SourceTree::of(&[
         ("tests/golden/README.md", ""),
         ("tests/golden/a", "query\nSELECT 1\n----\n1\n"),

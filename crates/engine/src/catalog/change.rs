@@ -195,14 +195,14 @@ impl Catalog {
         let current = IndexingConfig::of(&old.definition, old.computed.indexed.clone());
         let next = IndexingConfig::of(definition, computed.indexed.clone());
         let same_index = current.rules() == next.rules() && current.policy.automatic == next.policy.automatic;
-        if same_index && old.schema.keeps_versions == definition.records_versions() {
+        if same_index && old.schema.retains_versions == definition.records_versions() {
             return Ok((self.same_schema(old, definition, computed), old.index_transformation.clone()));
         }
         let index_transformation = match same_index {
             true => old.index_transformation.clone(),
             false => IndexTransformation::next(old.index_transformation.as_deref(), current, &next)?.map(Arc::new),
         };
-        old.partitions.iter().for_each(|partition| partition.expect_schema(version));
+        old.partitions.iter().for_each(|partition| partition.require_schema(version));
         let index_transformation = index_transformation.filter(|_| old.items() > 0);
         let former = index_transformation.as_ref().map_or(&[][..], |index_transformation| &index_transformation.from);
         let schema = Schema::new(version, definition, &computed.indexed, former, self.limits.size_limits());

@@ -198,7 +198,7 @@ impl CatalogChange {
         let current = self.tree.container_by_rid(container).cloned();
         let at = current.ok_or_else(|| Error::new(Kind::OwnerNotFound, "Owner resource does not exist"))?;
         let (parents, first) = {
-            let parents = at.map.neighbours(&request.parents)?;
+            let parents = at.map.neighbors(&request.parents)?;
             check_not_in_a_job(&self.tree, container, &request.parents)?;
             (ancestry(&parents), next_range_id(&self.tree, &at))
         };

@@ -174,7 +174,7 @@ async fn maintain_index(catalog: &Catalog, index: &Container) -> Result<bool> {
             }
         }
     }
-    let cursors: Vec<SourceCursor> = join_neighbours(slices.into_iter().map(|slice| slice.cursor).collect());
+    let cursors: Vec<SourceCursor> = join_neighbors(slices.into_iter().map(|slice| slice.cursor).collect());
     if cursors != known {
         save_progress(catalog, index, cursors).await?;
     }
@@ -233,7 +233,7 @@ fn slice_by_partition(source: &Container, known: &[SourceCursor]) -> Vec<SourceS
 }
 
 /// Joins adjacent cursors at the same position: otherwise every split would add cursors.
-fn join_neighbours(cursors: Vec<SourceCursor>) -> Vec<SourceCursor> {
+fn join_neighbors(cursors: Vec<SourceCursor>) -> Vec<SourceCursor> {
     let mut out: Vec<SourceCursor> = Vec::with_capacity(cursors.len());
     for next in cursors {
         match out.last_mut() {

@@ -51,7 +51,7 @@ fn seek<'i>(all: &[IndexPredicate<'_>], index: &'i CompositeIndex) -> Option<(Co
         for (at, lookup) in here() {
             if let Some(span) = component_range(&lookup.value, descending) {
                 covers.push(at);
-                range = Some(range.map_or(span.clone(), |range| range.and(span)));
+                range = Some(range.map_or(span.clone(), |range| range.intersect(span)));
             }
         }
         if let Some(range) = range {

@@ -335,7 +335,7 @@ impl<'a> IndexSearcher<'a> {
     fn spatial_ranges(&self, spatial: &SpatialPredicate<'_>) -> Option<(u64, Vec<TermRange>)> {
         let space = self.index.spatial(&spatial.path)?;
         let ranges = match Geometry::parse(spatial.region, self.cx.geospatial) {
-            Ok(region) => cells::search(&region, spatial.distance, &space),
+            Ok(region) => cells::search_ranges(&region, spatial.distance, &space),
             Err(_) => Vec::new(),
         };
         let ranges = ranges.into_iter().map(|range| TermRange { from: range.from, to: range.to }).collect();

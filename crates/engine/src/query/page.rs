@@ -13,7 +13,7 @@ use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::price;
 use pleiad_sql::advice::advice;
 use pleiad_sql::block::Block;
-use pleiad_sql::compile::Bind;
+use pleiad_sql::compile::BindContext;
 use pleiad_sql::derived_table::split_derived_table;
 use pleiad_sql::expr::{Context, Interrupt, MemoryBudget, UserFunctions};
 use pleiad_sql::index_predicate;
@@ -261,7 +261,7 @@ pub(super) struct PageTask {
 /// Which rows of a query to return.
 #[derive(Clone, Copy)]
 pub(super) struct PageRequest<'p> {
-    pub bind: Bind<'p>,
+    pub bind: BindContext<'p>,
     pub scope: &'p FeedRange,
     pub cross_partition: CrossPartition,
     pub from: Option<&'p QueryCursor>,
@@ -299,7 +299,7 @@ impl PageTask {
     }
 
     fn page(&self, lsns: &mut Vec<PartitionLsn>, cost: &mut PageCost) -> Result<QueryPage> {
-        let bind = Bind {
+        let bind = BindContext {
             parameters: &self.query.parameters,
             geospatial: self.at.container.definition.geospatial,
             embeddings: &self.at.container.definition.vector_embeddings,

@@ -69,7 +69,7 @@ impl OrderedScan {
     pub fn indexed_range(&self) -> TermRange {
         match self.covers_all_items {
             true => self.range.clone(),
-            false => self.range.clone().and(TermRange::defined()),
+            false => self.range.clone().intersect(TermRange::defined()),
         }
     }
 
@@ -247,7 +247,7 @@ pub fn plan_slice(searcher: &IndexSearcher<'_>, request: &PlanRequest<'_>) -> Re
 /// The vector index on the path whose vectors the query compares.
 fn vector_index<'a>(searcher: &IndexSearcher<'a>, request: &PlanRequest<'_>) -> Option<&'a VectorRule> {
     let nearest = request.vector_order?;
-    searcher.index().vector(&nearest.path).filter(|rule| rule.fits(&nearest.measure))
+    searcher.index().vector(&nearest.path).filter(|rule| rule.fits(&nearest.metric))
 }
 
 /// Chooses between a vector scan and an access path that reads vectors from items. A stored vector is compared faster
@@ -285,7 +285,7 @@ fn vector_scan(
 /// it returns what the approximate search of the first page missed.
 fn candidate_list_size(request: &PlanRequest<'_>, rule: &VectorRule, items_read: f64) -> Option<usize> {
     let nearest = request.vector_order?;
-    let may_approximate = !nearest.search.brute_force && nearest.measure.function == rule.function;
+    let may_approximate = !nearest.search.brute_force && nearest.metric.function == rule.function;
     if !may_approximate
         || matches!(request.start.at, ResumePoint::Key(_))
         || !request.slice.partition.has_ann_index(rule)
@@ -386,7 +386,7 @@ fn narrowed(condition: Option<&IndexPredicate<'_>>, order: &OrderPath) -> Option
         _ => None,
     };
     match condition? {
-        IndexPredicate::And(all) => all.iter().filter_map(of).reduce(TermRange::and),
+        IndexPredicate::And(all) => all.iter().filter_map(of).reduce(TermRange::intersect),
         one => of(one),
     }
 }

@@ -271,10 +271,9 @@ impl QueryReport {
             let exists = match &spec {
                 IndexSpec::Spatial(path) => index.spatial(path).is_some(),
                 IndexSpec::FullText(path) => index.full_text(path).is_some(),
-                IndexSpec::Vector(path) => index
-                    .vector(path)
-                    .zip(needs.vector_order)
-                    .is_some_and(|(rule, nearest)| rule.fits(&nearest.measure)),
+                IndexSpec::Vector(path) => {
+                    index.vector(path).zip(needs.vector_order).is_some_and(|(rule, nearest)| rule.fits(&nearest.metric))
+                }
                 IndexSpec::Path(_) | IndexSpec::Composite(_) => true,
             };
             self.note(spec, exists, true);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pleiad_model::partition_key::{EffectiveKey, EpkRange, KeyVersion};
 use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::Partition;
-use pleiad_sql::compile::Bind;
+use pleiad_sql::compile::BindContext;
 use pleiad_sql::parse::ast::Select;
 use pleiad_sql::pruning::{self, PrunedKeys};
 use pleiad_sql::query_plan;
@@ -37,7 +37,7 @@ pub fn routed_ranges(
     at: &Admitted,
     scope: &FeedRange,
     select: &Select,
-    bind: Bind<'_>,
+    bind: BindContext<'_>,
     cross_partition: CrossPartition,
 ) -> Result<RoutedRanges> {
     if *scope != FeedRange::Container {

@@ -334,7 +334,7 @@ impl SliceScan<'_> {
         work: &mut ScanStats,
     ) -> Result<ScanEnd> {
         let Some(nearest) = self.vector_order else { return Ok(ScanEnd::Unordered) };
-        let query = VectorQuery { rule: &plan.rule, function: nearest.measure.function, to: nearest.target };
+        let query = VectorQuery { rule: &plan.rule, function: nearest.metric.function, vector: nearest.target };
         let (mut seen, mut list) = (HashSet::new(), plan.list);
         while let Some(candidates) = list {
             let Some(neighbors) = self.reader.ann_search(self.slice, query, candidates)? else { break };
@@ -351,7 +351,7 @@ impl SliceScan<'_> {
         if let ResumePoint::Key(resume_key) = &self.start.at
             && let Some(after) = resume_key.key()
         {
-            neighbors.retain(|near| !was_returned(near, after, nearest.measure.is_similarity()));
+            neighbors.retain(|near| !was_returned(near, after, nearest.metric.is_similarity()));
         }
         self.fetch_neighbors(NeighborList::new(neighbors, query.function), pipeline, work)
     }

@@ -2,7 +2,7 @@
 
 use pleiad_model::{Result, Value};
 use pleiad_sql::Parameters;
-use pleiad_sql::compile::Bind;
+use pleiad_sql::compile::BindContext;
 use pleiad_sql::query_plan::query_plan;
 
 use crate::{Admitted, Engine};
@@ -24,7 +24,7 @@ impl Engine {
         let definition = &at.container.definition;
         let (geospatial, embeddings) = (definition.geospatial, definition.vector_embeddings.as_slice());
         let full_text = definition.full_text.as_ref();
-        let bind = Bind { parameters, geospatial, embeddings, full_text, started_ms: None };
+        let bind = BindContext { parameters, geospatial, embeddings, full_text, started_ms: None };
         let features = features.unwrap_or(ALL_FEATURES);
         query_plan(text, bind, at.container.schema.key.as_ref(), features)
     }

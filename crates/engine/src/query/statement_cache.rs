@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use pleiad_model::Result;
 use pleiad_sql::block::Block;
 use pleiad_sql::check;
-use pleiad_sql::compile::{Bind, compile};
+use pleiad_sql::compile::{BindContext, compile};
 use pleiad_sql::parse::ast::{Expr, ExprKind, Select};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
@@ -48,7 +48,7 @@ pub fn get_or_parse(text: &str) -> Result<Arc<Statement>> {
 
 impl Statement {
     /// Like `compile`, with the cache in front.
-    pub fn block(&self, text: &str, bind: Bind<'_>) -> Result<Arc<Block>> {
+    pub fn block(&self, text: &str, bind: BindContext<'_>) -> Result<Arc<Block>> {
         if let Some(known) = self.block.get() {
             return Ok(known.clone());
         }

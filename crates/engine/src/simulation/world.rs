@@ -171,8 +171,8 @@ impl SimWorld {
     pub async fn merge(&mut self, rng: &SeededRng) {
         let (ids, count) = (self.ids(), 2 + usize::try_from(rng.below(2)).unwrap());
         let windows: Vec<&[u32]> = ids.windows(count).collect();
-        if let Some(neighbours) = rng.pick(&windows).filter(|_| !self.is_fenced()) {
-            ok_or_tolerated(self.engine.merge(C, neighbours).await);
+        if let Some(neighbors) = rng.pick(&windows).filter(|_| !self.is_fenced()) {
+            ok_or_tolerated(self.engine.merge(C, neighbors).await);
         }
     }
 

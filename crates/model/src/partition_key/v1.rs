@@ -94,13 +94,13 @@ fn append_number(n: f64, out: &mut Vec<u8>) {
     const SIGN: u64 = 1 << 63;
     const MORE_FOLLOWS: u8 = 1;
     let bits = n.to_bits();
-    let mut left = if bits & SIGN == 0 { bits ^ SIGN } else { bits.wrapping_neg() };
-    out.extend_from_slice(&[NUMBER, (left >> 56) as u8]);
-    left <<= 8;
+    let mut remaining_bits = if bits & SIGN == 0 { bits ^ SIGN } else { bits.wrapping_neg() };
+    out.extend_from_slice(&[NUMBER, (remaining_bits >> 56) as u8]);
+    remaining_bits <<= 8;
     loop {
-        let seven = (left >> 56) as u8 & !MORE_FOLLOWS;
-        left <<= 7;
-        if left == 0 {
+        let seven = (remaining_bits >> 56) as u8 & !MORE_FOLLOWS;
+        remaining_bits <<= 7;
+        if remaining_bits == 0 {
             return out.push(seven);
         }
         out.push(seven | MORE_FOLLOWS);

@@ -52,9 +52,9 @@ const LEVEL_BYTES: usize = 16;
 pub(super) fn midpoint_candidates(range: &EpkRange, levels: usize) -> Vec<EffectiveKey> {
     let mut bytes = padded(&range.min, levels);
     let mut carry = 0;
-    for (at, other) in bytes.iter_mut().zip(padded(&range.max, levels)).rev() {
-        let sum = u16::from(*at) + u16::from(other) + carry;
-        (*at, carry) = (sum as u8, sum >> 8);
+    for (byte, other) in bytes.iter_mut().zip(padded(&range.max, levels)).rev() {
+        let sum = u16::from(*byte) + u16::from(other) + carry;
+        (*byte, carry) = (sum as u8, sum >> 8);
     }
     let mut low = carry as u8; // the bit shifted into the next lower byte
     for byte in &mut bytes {

@@ -127,10 +127,10 @@ fn s45_children_have_new_ids_name_all_their_ancestors_and_cover_the_parent() {
 }
 
 #[test]
-fn only_neighbours_merge_and_ids_are_never_reused() {
+fn only_neighbors_merge_and_ids_are_never_reused() {
     let three = map(3);
-    assert!(three.neighbours(&[0, 2]).is_err() && three.neighbours(&[1, 9]).is_err());
-    let parents = three.neighbours(&[2, 1]).unwrap();
+    assert!(three.neighbors(&[0, 2]).is_err() && three.neighbors(&[1, 9]).is_err());
+    let parents = three.neighbors(&[2, 1]).unwrap();
     let keys = EpkRange { min: parents[0].keys.min.clone(), max: parents[1].keys.max.clone() };
     let child =
         PartitionKeyRange { id: three.next_id(), shard: 9, prefix: 3, keys, parents: ancestry(&parents), since: 0 };

@@ -111,7 +111,7 @@ async fn merged(changes: &[(u64, u16, u64, u32)]) -> Partition {
         let (id, body) = (docnum.to_string(), format!(r#"{{"id":"{docnum}"}}"#));
         let (epk, fields) = (EffectiveKey::MIN, FieldOffsets::of(body.as_bytes()));
         let contents = Contents {
-            tag: None,
+            etag_source: None,
             docnum,
             ts_s,
             terms: 0,

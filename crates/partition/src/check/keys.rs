@@ -68,14 +68,16 @@ impl Check<'_> {
             self.report.keys += chunk.len() as u64;
             for (row, value) in chunk {
                 match group.sums.remove(&row) {
-                    None => self.problem(without_items(&row)),
-                    Some((logical, stats)) if stats.encode(&logical) != value => self.problem(miscounted(&row, &stats)),
+                    None => self.add_problem(without_items(&row)),
+                    Some((logical, stats)) if stats.encode(&logical) != value => {
+                        self.add_problem(miscounted(&row, &stats))
+                    }
                     Some(_) => {}
                 }
             }
         }
         for row in group.sums.keys() {
-            self.problem(format_args!("a logical partition lacks its key row {}", hex(row)));
+            self.add_problem(format_args!("a logical partition lacks its key row {}", hex(row)));
         }
         Ok(())
     }
@@ -89,7 +91,7 @@ impl Check<'_> {
         while let Some(chunk) = rows.next(&self.snapshot).await? {
             for (row, _) in chunk {
                 if !self.has_members(&row).await? {
-                    self.problem(without_items(&row));
+                    self.add_problem(without_items(&row));
                 }
             }
         }

@@ -42,7 +42,7 @@ struct Storm {
 impl World {
     fn new(store: Arc<AnyStore>) -> World {
         let committer = Committer::start(store.clone(), LATER).unwrap();
-        World { store, committer, schema: Arc::new(Schema { keeps_versions: true, ..unique_schema("/n") }) }
+        World { store, committer, schema: Arc::new(Schema { retains_versions: true, ..unique_schema("/n") }) }
     }
 
     async fn open(&self, range: &PartitionKeyRange) -> Arc<Partition> {
@@ -176,9 +176,9 @@ impl World {
             audit(child, &self.schema).await;
             assert_eq!(child.lsn(), lsn);
             let keys = &child.range.keys;
-            let (theirs, ours) =
+            let (parent_rows, child_rows) =
                 (self.rows_in(parents, keys).await, self.rows_in(std::slice::from_ref(child), &EpkRange::FULL).await);
-            assert_eq!(ours, theirs, "child {}", child.range.id);
+            assert_eq!(child_rows, parent_rows, "child {}", child.range.id);
         }
     }
 }
@@ -318,8 +318,8 @@ impl World {
 
     /// A partition key value in a key range.
     fn key_in(&self, keys: &EpkRange) -> String {
-        let lies_there = |pk: &String| keys.contains(&key(&self.schema, pk, "").logical.epk);
-        (0..).map(|n| format!("p{n}")).find(lies_there).unwrap()
+        let is_in_range = |pk: &String| keys.contains(&key(&self.schema, pk, "").logical.epk);
+        (0..).map(|n| format!("p{n}")).find(is_in_range).unwrap()
     }
 }
 
@@ -338,7 +338,7 @@ async fn versions(partitions: &[Arc<Partition>], keys: &EpkRange, after: u64) ->
 async fn after_a_merge_each_key_range_keeps_its_retention_watermark() {
     for written_since in [true, false] {
         let world = World::new(memory());
-        let without_versions = Schema { keeps_versions: false, ..unique_schema("/n") };
+        let without_versions = Schema { retains_versions: false, ..unique_schema("/n") };
         let ranges = halves(&EffectiveKey::from_bytes(&[0x20]), 8);
         let parents = [world.open(&ranges[0]).await, world.open(&ranges[1]).await];
         let [low, high] = ranges.map(|range| range.keys);

@@ -185,10 +185,10 @@ fn decode_number(ordered: [u8; 8]) -> Option<Decoded> {
 }
 
 fn encode_string(bytes: &[u8], truncate: fn(&[u8]) -> &[u8], out: &mut Vec<u8>) {
-    let kept = truncate(bytes);
+    let prefix = truncate(bytes);
     out.push(STRING);
-    escape(kept, out);
-    if kept.len() == bytes.len() {
+    escape(prefix, out);
+    if prefix.len() == bytes.len() {
         out.extend_from_slice(&STRING_END);
     } else {
         out.extend_from_slice(&END_HASHED);

@@ -18,19 +18,19 @@ use super::path::PathHash;
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpatialRule {
     steps: Vec<PathStep>,
-    below: bool,
+    covers_subtree: bool,
     geospatial: Geospatial,
     space: Space,
 }
 
 impl SpatialRule {
     pub fn new(index: &SpatialIndex, geospatial: Geospatial) -> SpatialRule {
-        let (steps, below) = (index.path.steps.clone(), index.path.end == End::Subtree);
-        SpatialRule { steps, below, geospatial, space: Space::new(geospatial, index.bounding_box) }
+        let (steps, covers_subtree) = (index.path.steps.clone(), index.path.end == End::Subtree);
+        SpatialRule { steps, covers_subtree, geospatial, space: Space::new(geospatial, index.bounding_box) }
     }
 
     pub fn covers(&self, steps: &[PathStep]) -> bool {
-        if self.below { steps.starts_with(&self.steps) } else { steps == self.steps }
+        if self.covers_subtree { steps.starts_with(&self.steps) } else { steps == self.steps }
     }
 
     pub fn space(&self) -> Space {
@@ -62,7 +62,7 @@ impl SpatialRule {
             found.extend(cells.iter().map(|cell| IndexTerm::index(path.finish(), cell.to_bytes())));
         }
         // A geometry object may have other members that contain geometry.
-        if self.below {
+        if self.covers_subtree {
             self.visit_children(value, path, found);
         }
     }

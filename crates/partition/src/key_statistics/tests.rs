@@ -26,7 +26,7 @@ async fn s26_s34_the_largest_keys_are_reported_with_their_size() {
     assert_eq!((found.keys, names(&found.largest)), (5, ["b", "d", "c"].map(|key| format!("[\"{key}\"]")).to_vec()));
     assert_eq!(found.largest[0].stats.items, 4);
     partition.refresh_key_statistics().await.unwrap();
-    assert_eq!(partition.keys.largest(), found.largest);
+    assert_eq!(partition.large_keys.largest(), found.largest);
 }
 
 #[tokio::test]
@@ -40,9 +40,9 @@ async fn s34_a_key_is_reported_once_when_it_exceeds_seven_tenths_of_its_cap() {
     for n in 0..7 {
         create(&partition, &schema, "a", &n.to_string()).await;
     }
-    assert!(partition.keys.take_nearly_full().is_empty(), "seven tenths are not more than seven tenths");
+    assert!(partition.large_keys.take_nearly_full().is_empty(), "seven tenths are not more than seven tenths");
     create(&partition, &schema, "a", "7").await;
     create(&partition, &schema, "a", "8").await;
-    assert_eq!(names(&partition.keys.take_nearly_full()), [r#"["a"]"#]);
-    assert!(partition.keys.take_nearly_full().is_empty());
+    assert_eq!(names(&partition.large_keys.take_nearly_full()), [r#"["a"]"#]);
+    assert!(partition.large_keys.take_nearly_full().is_empty());
 }

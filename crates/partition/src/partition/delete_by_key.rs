@@ -23,7 +23,7 @@ impl Partition {
         if self.sequencer.state.lock().log_job.is_some() {
             let tombstone = KeyTombstone { epk: key.epk.clone(), lsn: self.shard_state().lsn };
             self.wait_for_queued().await?;
-            while self.purge_some(schema, &tombstone, ts_s).await? {}
+            while self.purge_chunk(schema, &tombstone, ts_s).await? {}
             return Ok(self.lsn());
         }
         let latch = self.latch(&key.clone().item("")).await;
@@ -46,7 +46,7 @@ impl Partition {
         let Some(tombstone) = self.key_tombstones.get().first().filter(|tombstone| tombstone.lsn <= self.lsn()) else {
             return Ok(false);
         };
-        if self.purge_some(schema, &tombstone, ts_s).await? {
+        if self.purge_chunk(schema, &tombstone, ts_s).await? {
             return Ok(true);
         }
         let remove_tombstone = |_: &mut ShardState, batch: &mut Batch| {
@@ -58,7 +58,7 @@ impl Partition {
         Ok(!self.key_tombstones.get().is_empty())
     }
 
-    async fn purge_some(&self, schema: &Schema, tombstone: &KeyTombstone, ts_s: u32) -> Result<bool> {
+    async fn purge_chunk(&self, schema: &Schema, tombstone: &KeyTombstone, ts_s: u32) -> Result<bool> {
         let found = self.find_deleted(tombstone).await?;
         let Some(first) = found.first() else { return Ok(false) };
         let logical = super::write::key_of(schema, first)?.logical;

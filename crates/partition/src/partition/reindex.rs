@@ -37,7 +37,7 @@ impl Partition {
     /// Gives every item exactly the index rows that the schema defines. Calls `on_progress` with the number of items
     /// processed since the last call. Blocks its thread from time to time, so it needs a thread of its own.
     pub async fn reindex(&self, schema: &Schema, mut on_progress: impl FnMut(u64)) -> Result<()> {
-        self.expect_schema(schema.version);
+        self.require_schema(schema.version);
         self.committer.commit(Batch::default()).await?;
         let (mut from, to) = (keyspace::range(self.range.shard, Tag::Doc).0, self.next_doc_row());
         loop {
@@ -53,7 +53,7 @@ impl Partition {
 
     /// The end of the scan: items with larger docnums are created under the new schema.
     fn next_doc_row(&self) -> Bytes {
-        let next = self.shard_state().next_item + 1;
+        let next = self.shard_state().last_item + 1;
         keyspace::doc(self.range.shard, u64::from(self.range.prefix) << DOCNUM_COUNTER_BITS | next)
     }
 

@@ -57,8 +57,8 @@ impl Partition {
         let mut sequence = self.sequencer.state.lock();
         sequence.admit(schema)?;
         let mut shard = sequence.shard.clone();
-        shard.advance(schema.keeps_versions);
-        let versions = schema.keeps_versions.then(|| Versions::new(shard.lsn, ts_s));
+        shard.advance(schema.retains_versions);
+        let versions = schema.retains_versions.then(|| Versions::new(shard.lsn, ts_s));
         let log_lsn = sequence.log_job.map(|_| shard.lsn);
         let mut changes = RowChanges { log_lsn, versions, ..RowChanges::default() };
         let written = change(&mut shard, &mut changes)?;
@@ -159,7 +159,7 @@ impl Sequence {
 impl Publish for Sequencer {
     fn published(&self, lsn: u64) {
         let mut sequence = self.state.lock();
-        while sequence.pending_by_lsn.front().is_some_and(|(brought, _)| *brought <= lsn) {
+        while sequence.pending_by_lsn.front().is_some_and(|(pending_lsn, _)| *pending_lsn <= lsn) {
             let Some((brought, rows)) = sequence.pending_by_lsn.pop_front() else { break };
             for row in rows {
                 // A later writer may have queued a newer value, which is not durable yet.

@@ -128,8 +128,8 @@ async fn s30_deleting_the_last_item_removes_its_logical_partition() {
     for id in ["1", "2"] {
         delete(&partition, &schema, "a", id).await.unwrap();
     }
-    let left: Vec<Bytes> = rows(&store, 7).await.into_keys().collect();
-    assert_eq!(left, [keyspace::state(7)], "its storage is reclaimed");
+    let remaining: Vec<Bytes> = rows(&store, 7).await.into_keys().collect();
+    assert_eq!(remaining, [keyspace::state(7)], "its storage is reclaimed");
     assert_eq!((partition.shard_state().items, partition.shard_state().item_bytes), (0, 0));
     create(&partition, &schema, "a", "1", 0).await.unwrap();
     assert_eq!(partition.count_keys().await.unwrap(), 1);
@@ -160,7 +160,7 @@ async fn writers_see_what_is_queued_and_readers_only_what_is_durable() {
         drop(gate);
     };
     // Polled in this order: each operation decides on what the ones before it have queued.
-    let (replaced, created, doubled, deleted, gone, again, ()) = tokio::join!(
+    let (replaced, created, doubled, deleted, missing, again, ()) = tokio::join!(
         biased;
         write(&partition, &schema, Verb::Replace, "1", item("a", "1", 2), Precondition::None),
         create(&partition, &schema, "a", "2", 1),
@@ -171,7 +171,7 @@ async fn writers_see_what_is_queued_and_readers_only_what_is_durable() {
         open,
     );
     assert_eq!([replaced, created, deleted, again].map(|outcome| outcome.unwrap().lsn), [2, 3, 4, 5]);
-    assert_eq!([doubled, gone].map(|outcome| outcome.unwrap_err()), [Kind::Conflict, Kind::NotFound]);
+    assert_eq!([doubled, missing].map(|outcome| outcome.unwrap_err()), [Kind::Conflict, Kind::NotFound]);
     assert_eq!(n_of(&partition, &schema, "a", "1").await, Some(3));
     assert!(partition.sequencer.state.lock().pending.is_empty(), "no pending rows are left");
     audit(&partition, &schema).await;
@@ -245,7 +245,7 @@ async fn a_closed_partition_rejects_writes() {
 #[tokio::test]
 async fn exhausted_docnums_are_rejected_and_use_no_lsn() {
     let (partition, schema) = (open(&memory()).await, schema(&["/pk"]));
-    partition.sequencer.state.lock().shard.next_item = (1 << DOCNUM_COUNTER_BITS) - 2;
+    partition.sequencer.state.lock().shard.last_item = (1 << DOCNUM_COUNTER_BITS) - 2;
     create(&partition, &schema, "a", "1", 1).await.unwrap();
     assert_eq!(create(&partition, &schema, "a", "2", 1).await.unwrap_err(), Kind::QuotaExceeded);
     assert_eq!(partition.shard_state().lsn, 1);
@@ -255,11 +255,13 @@ async fn exhausted_docnums_are_rejected_and_use_no_lsn() {
 async fn reads_during_renames_return_the_right_item_or_none() {
     let (partition, schema) = (Arc::new(open(&memory()).await), Arc::new(schema(&["/pk"])));
     create(&partition, &schema, "a", "x", 0).await.unwrap();
-    let (theirs, schema_) = (partition.clone(), schema.clone());
+    let (writer_partition, schema_) = (partition.clone(), schema.clone());
     let renamer = tokio::spawn(async move {
         for n in 0..2000 {
             let (from, to) = if n % 2 == 0 { ("x", "y") } else { ("y", "x") };
-            write(&theirs, &schema_, Verb::Replace, from, item("a", to, n), Precondition::None).await.unwrap();
+            write(&writer_partition, &schema_, Verb::Replace, from, item("a", to, n), Precondition::None)
+                .await
+                .unwrap();
         }
     });
     while !renamer.is_finished() {

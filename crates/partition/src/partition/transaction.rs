@@ -59,7 +59,7 @@ pub struct Transaction<'a> {
     ts_s: u32,
     base: BaseState<'a>,
     /// The LSN and number that its etags contain, because its own LSN is not known before the commit.
-    tag: EtagSource,
+    etag_source: EtagSource,
     /// The docnum of each id that the transaction has touched; `None` if the id is free.
     ids: HashMap<[u8; 16], Option<u64>>,
     changes: BTreeMap<u64, ItemChange>,
@@ -91,8 +91,8 @@ struct VersionId {
 
 /// The net change of one item.
 struct ItemChange {
-    was: Option<PreparedVersion>,
-    now: Option<PreparedVersion>,
+    old: Option<PreparedVersion>,
+    new: Option<PreparedVersion>,
     /// The old version was removed because it had expired.
     is_expired: bool,
     writes: u16,
@@ -150,7 +150,7 @@ impl Partition {
             scope,
             ts_s,
             base,
-            tag: (self.shard_state().lsn, tag_seq(number)),
+            etag_source: (self.shard_state().lsn, etag_seq(number)),
             ids,
             changes,
             version_log: VersionLog::new(schema),
@@ -166,7 +166,7 @@ impl Partition {
 
 /// Etags of transactions have the highest bit set, which the etag of a single write never has. Two transactions that
 /// began at one LSN differ in the next eight bits, versions of one item in the last seven.
-fn tag_seq(number: u64) -> u16 {
+fn etag_seq(number: u64) -> u16 {
     0x8000 | (number as u16 & 0xFF) << 7
 }
 
@@ -203,14 +203,14 @@ impl Transaction<'_> {
     fn as_changed(&self, record: Record) -> Option<Record> {
         match self.changes.get(&record.docnum) {
             None => Some(record),
-            Some(change) => change.now.as_ref().map(|version| version.record.clone()),
+            Some(change) => change.new.as_ref().map(|version| version.record.clone()),
         }
     }
 
     fn add_created(&self, after: u64, limit: PageLimit, page: &mut RecordPage) {
         let mut bytes: usize = page.records.iter().map(|record| record.body().len()).sum();
-        let created = self.changes.range(after.saturating_add(1)..).filter(|(_, change)| change.was.is_none());
-        for version in created.filter_map(|(_, change)| change.now.as_ref()) {
+        let created = self.changes.range(after.saturating_add(1)..).filter(|(_, change)| change.old.is_none());
+        for version in created.filter_map(|(_, change)| change.new.as_ref()) {
             let size = version.record.body().len();
             let is_full = page.records.len() >= limit.items || (bytes > 0 && bytes + size > limit.bytes);
             if is_full {
@@ -303,14 +303,14 @@ impl Transaction<'_> {
             self.remove_dead(record)?;
         }
         let docnum = self.partition.reserve_docnum()?;
-        let record = Record::encode(&Contents { tag: Some(self.tag), ..new.contents(docnum) }, 0, 0)?;
+        let record = Record::encode(&Contents { etag_source: Some(self.etag_source), ..new.contents(docnum) }, 0, 0)?;
         let charge_ru = price::create(new.body.len(), index::count_priced(&new.terms) + new.claims.len());
         self.claim_holders.extend(new.claims.iter().map(|claim| (*claim, Some(docnum))));
         let (key, terms, claims) = (new.key.into_owned(), new.terms.into(), new.claims);
         let now = PreparedVersion { key, record: record.clone(), terms, claims };
         self.version_log.push(VersionKind::Create, None, Some(&record));
         self.ids.insert(now.key.hash, Some(docnum));
-        self.changes.insert(docnum, ItemChange { was: None, now: Some(now), is_expired: false, writes: 1 });
+        self.changes.insert(docnum, ItemChange { old: None, new: Some(now), is_expired: false, writes: 1 });
         self.key_delta.add(delta.items, delta.bytes);
         Ok(OperationEffect { record: Some(record), created: true, charge_ru })
     }
@@ -329,8 +329,8 @@ impl Transaction<'_> {
             self.remove_dead(record)?;
         }
         let change = change_entry(&mut self.changes, self.schema, new.target, old)?;
-        let tag = (self.tag.0, self.tag.1 | change.writes & 0x7F);
-        let record = Record::encode(&Contents { tag: Some(tag), ..new.contents(docnum) }, 0, 0)?;
+        let tag = (self.etag_source.0, self.etag_source.1 | change.writes & 0x7F);
+        let record = Record::encode(&Contents { etag_source: Some(tag), ..new.contents(docnum) }, 0, 0)?;
         let count = change.latest().map(|version| version.count_changes(&new)).unwrap_or_default();
         self.version_log.push(VersionKind::Replace, change.latest(), Some(&record));
         let former = change.drop_latest();
@@ -339,7 +339,7 @@ impl Transaction<'_> {
         self.ids.insert(new.target.hash, None);
         self.ids.insert(new.key.hash, Some(docnum));
         let (key, terms, claims) = (new.key.into_owned(), new.terms.into(), new.claims);
-        change.now = Some(PreparedVersion { key, record: record.clone(), terms, claims });
+        change.new = Some(PreparedVersion { key, record: record.clone(), terms, claims });
         change.writes = change.writes.wrapping_add(1); // only its low bits distinguish versions
         self.key_delta.add(delta.items, delta.bytes);
         let charge_ru = price::replace(old_bytes, new_bytes, count.removed, count.added);
@@ -390,7 +390,7 @@ impl Transaction<'_> {
 
     async fn find_by_docnum(&self, docnum: u64) -> Result<Option<Record>> {
         if let Some(change) = self.changes.get(&docnum) {
-            return Ok(change.now.as_ref().map(|version| version.record.clone()));
+            return Ok(change.new.as_ref().map(|version| version.record.clone()));
         }
         match &self.base {
             BaseState::Snapshot(view) => Ok(view.get(&[docnum]).await?.pop().flatten()),
@@ -421,7 +421,7 @@ impl Transaction<'_> {
 
     fn is_dead(&self, record: &Record) -> bool {
         // Its own writes have no LSN yet and are live.
-        let is_own = self.changes.get(&record.docnum).is_some_and(|change| change.now.is_some());
+        let is_own = self.changes.get(&record.docnum).is_some_and(|change| change.new.is_some());
         !is_own
             && match &self.base {
                 BaseState::Snapshot(view) => view.is_dead(self.schema.expiry(self.ts_s), &record.view()),
@@ -447,7 +447,7 @@ impl Transaction<'_> {
     async fn find(&self, key: &ItemKey) -> Result<Option<Record>> {
         let Some(docnum) = self.ids.get(&key.hash) else { return self.find_in_base(key).await };
         let change = docnum.and_then(|docnum| self.changes.get(&docnum));
-        Ok(change.and_then(|change| change.now.as_ref()).map(|version| version.record.clone()))
+        Ok(change.and_then(|change| change.new.as_ref()).map(|version| version.record.clone()))
     }
 
     async fn find_in_base(&self, key: &ItemKey) -> Result<Option<Record>> {
@@ -509,7 +509,7 @@ fn change_entry<'c>(
             let body = json::parse(old.body())?;
             let (terms, claims) = (schema.stored_terms(&old, &body), schema.unique.claims(&key.logical, &body));
             let was = PreparedVersion { key: key.clone(), record: old, terms, claims };
-            Ok(vacant.insert(ItemChange { was: Some(was), now: None, is_expired: false, writes: 0 }))
+            Ok(vacant.insert(ItemChange { old: Some(was), new: None, is_expired: false, writes: 0 }))
         }
     }
 }
@@ -517,13 +517,13 @@ fn change_entry<'c>(
 impl ItemChange {
     /// The version that a write replaces.
     fn latest(&self) -> Option<&PreparedVersion> {
-        self.now.as_ref().or(self.was.as_ref())
+        self.new.as_ref().or(self.old.as_ref())
     }
 
     /// Removes the latest version; returns the unique claims that become free.
     fn drop_latest(&mut self) -> Vec<Claim> {
         let claims = self.latest().map(|version| version.claims.clone());
-        self.now = None;
+        self.new = None;
         claims.unwrap_or_default()
     }
 }

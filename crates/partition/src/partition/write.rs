@@ -47,18 +47,18 @@ impl Partition {
         let dead = self.check_unique(schema, new, None, dead).await?;
         let mut stats = self.key_stats(&new.key).await?;
         let before = stats.bytes;
-        dead.iter().for_each(|removed| removed.uncount(&mut stats));
+        dead.iter().for_each(|removed| removed.subtract_from_key(&mut stats));
         stats.items += 1;
         stats.bytes += new.body.len() as u64;
         check_key_size(schema, &stats)?;
-        self.keys.record_growth(&new.key, before, &stats, schema.size_limits.key_bytes_max);
+        self.large_keys.record_growth(&new.key, before, &stats, schema.size_limits.key_bytes_max);
         let expiry = schema.expiry(new.ts_s);
         Ok(self.sequence(schema, new.ts_s, |shard, changes| {
             let docnum = next_docnum(self.range.prefix, shard)?;
             let record = Record::encode(&new.contents(docnum), shard.lsn, 0)?;
             dead.iter().for_each(|removed| removed.write_removal(&expiry, self.range.shard, shard, changes));
             changes.insert(self.range.shard, &new.as_new(&record));
-            changes.count_key(self.key_row(&new.key), &stats, &new.key);
+            changes.put_key_stats(self.key_row(&new.key), &stats, &new.key);
             shard.items += 1;
             shard.item_bytes += new.body.len() as u64;
             self.check_partition_size(schema, shard)?;
@@ -80,18 +80,18 @@ impl Partition {
         let (old_bytes, new_bytes) = (old.record.body().len(), new.body.len());
         let mut stats = self.key_stats(&new.key).await?;
         let before = stats.bytes;
-        dead.iter().for_each(|removed| removed.uncount(&mut stats));
+        dead.iter().for_each(|removed| removed.subtract_from_key(&mut stats));
         stats.bytes = (stats.bytes + new_bytes as u64).saturating_sub(old_bytes as u64);
         if new_bytes > old_bytes {
             check_key_size(schema, &stats)?;
-            self.keys.record_growth(&new.key, before, &stats, schema.size_limits.key_bytes_max);
+            self.large_keys.record_growth(&new.key, before, &stats, schema.size_limits.key_bytes_max);
         }
         let expiry = schema.expiry(new.ts_s);
         Ok(self.sequence(schema, new.ts_s, |shard, changes| {
             let record = Record::encode(&new.contents(old.record.docnum), shard.lsn, 0)?;
             dead.iter().for_each(|removed| removed.write_removal(&expiry, self.range.shard, shard, changes));
             let count = changes.update(self.range.shard, &old.as_old(), &new.as_new(&record));
-            changes.count_key(self.key_row(&new.key), &stats, &new.key);
+            changes.put_key_stats(self.key_row(&new.key), &stats, &new.key);
             shard.item_bytes = (shard.item_bytes + new_bytes as u64).saturating_sub(old_bytes as u64);
             if new_bytes > old_bytes {
                 self.check_partition_size(schema, shard)?;
@@ -138,11 +138,11 @@ impl Partition {
         check_version(&old, condition)?;
         let old = RemovedVersion::new(schema, key.clone(), old)?;
         let mut stats = self.key_stats(key).await?;
-        old.uncount(&mut stats);
+        old.subtract_from_key(&mut stats);
         Ok(self.sequence(schema, ts_s, |shard, changes| {
             changes.remove(self.range.shard, &old.as_old());
-            changes.count_key(self.key_row(key), &stats, key);
-            old.uncount_shard(shard);
+            changes.put_key_stats(self.key_row(key), &stats, key);
+            old.subtract_from_shard(shard);
             let rows = index::count_priced(&old.terms.possible) + old.claims.len();
             let charge_ru = price::delete(old.record.body().len(), rows);
             Ok(Written { record: None, created: false, lsn: shard.lsn, charge_ru })
@@ -159,10 +159,10 @@ impl Partition {
         };
         let removed = RemovedVersion::new(schema, key, current)?;
         let mut stats = self.key_stats(&removed.key).await?;
-        removed.uncount(&mut stats);
+        removed.subtract_from_key(&mut stats);
         let queued = self.sequence(schema, now_s, |shard, changes| {
             removed.write_removal(&schema.expiry(now_s), self.range.shard, shard, changes);
-            changes.count_key(self.key_row(&removed.key), &stats, &removed.key);
+            changes.put_key_stats(self.key_row(&removed.key), &stats, &removed.key);
             Ok(Written { record: None, created: false, lsn: shard.lsn, charge_ru: 0.0 })
         })?;
         Ok(Some(queued))
@@ -188,23 +188,23 @@ impl RemovedVersion {
         OldVersion { key: &self.key, record: &self.record, terms: &self.terms, claims: &self.claims }
     }
 
-    fn uncount(&self, stats: &mut KeyStats) {
+    fn subtract_from_key(&self, stats: &mut KeyStats) {
         stats.items = stats.items.saturating_sub(1);
         stats.bytes = stats.bytes.saturating_sub(self.record.body().len() as u64);
     }
 
-    fn uncount_shard(&self, shard: &mut ShardState) {
+    fn subtract_from_shard(&self, shard: &mut ShardState) {
         shard.items = shard.items.saturating_sub(1);
         shard.item_bytes = shard.item_bytes.saturating_sub(self.record.body().len() as u64);
     }
 
     /// Removes a dead item: one that is expired, or was deleted with its partition key.
-    fn write_removal(&self, expiry: &Expiry, at: u64, shard: &mut ShardState, changes: &mut RowChanges) {
+    fn write_removal(&self, expiry: &Expiry, shard_id: u64, shard: &mut ShardState, changes: &mut RowChanges) {
         match expiry.is_expired(&self.record.view()) {
-            true => changes.expire(at, &self.as_old()),
-            false => changes.remove(at, &self.as_old()),
+            true => changes.expire(shard_id, &self.as_old()),
+            false => changes.remove(shard_id, &self.as_old()),
         }
-        self.uncount_shard(shard);
+        self.subtract_from_shard(shard);
     }
 }
 
@@ -244,14 +244,14 @@ impl<'a> PreparedWrite<'a> {
         let (ts_s, indexed, fields, body) = (self.ts_s, self.indexed, &self.fields, self.body);
         let terms = u32::try_from(self.terms.len()).unwrap_or(u32::MAX);
         let (epk, id) = (&self.key.logical.epk, self.key.id.as_str());
-        Contents { docnum, ts_s, terms, indexed, tag: None, epk, id, fields, body }
+        Contents { docnum, ts_s, terms, indexed, etag_source: None, epk, id, fields, body }
     }
 }
 
 pub(super) fn next_docnum(prefix: u32, shard: &mut ShardState) -> Result<u64> {
-    shard.next_item += 1;
-    if shard.next_item >> DOCNUM_COUNTER_BITS != 0 {
+    shard.last_item += 1;
+    if shard.last_item >> DOCNUM_COUNTER_BITS != 0 {
         return Err(Error::new(Kind::QuotaExceeded, "this partition has used up its item numbers"));
     }
-    Ok(u64::from(prefix) << DOCNUM_COUNTER_BITS | shard.next_item)
+    Ok(u64::from(prefix) << DOCNUM_COUNTER_BITS | shard.last_item)
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 const BODY: &[u8] = br#"{"id":"a1","n":5}"#;
 
 fn contents<'a>(epk: &'a EffectiveKey, id: &'a str, fields: &'a FieldOffsets, body: &'a [u8]) -> Contents<'a> {
-    Contents { docnum: 0x1_05, ts_s: 0x6451_fb4b, terms: 10, indexed: true, tag: None, epk, id, fields, body }
+    Contents { docnum: 0x1_05, ts_s: 0x6451_fb4b, terms: 10, indexed: true, etag_source: None, epk, id, fields, body }
 }
 
 fn record(indexed: bool) -> Record {
@@ -28,7 +28,8 @@ fn encoding_matches_the_documented_layout() {
 fn an_etag_returned_before_the_commit_is_kept() {
     let (epk, fields) = (EffectiveKey::from_bytes(&[0xAB, 0xCD]), FieldOffsets::of(BODY));
     let unsequenced =
-        Record::encode(&Contents { tag: Some((7, 0x8001)), ..contents(&epk, "a1", &fields, BODY) }, 0, 0).unwrap();
+        Record::encode(&Contents { etag_source: Some((7, 0x8001)), ..contents(&epk, "a1", &fields, BODY) }, 0, 0)
+            .unwrap();
     let sequenced = unsequenced.with_lsn(812, 3);
     assert_eq!((sequenced.lsn, sequenced.seq, sequenced.etag()), (812, 3, unsequenced.etag()));
     assert_eq!(

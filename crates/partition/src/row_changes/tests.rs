@@ -25,8 +25,17 @@ impl Item {
         let text = json::to_string(&body);
         let (fields, body) = (&FieldOffsets::of(text.as_bytes()), text.as_bytes());
         let (terms_len, epk) = (terms.len() as u32, &key.logical.epk);
-        let contents =
-            Contents { docnum, ts_s: lsn as u32, terms: terms_len, indexed: true, tag: None, epk, id, fields, body };
+        let contents = Contents {
+            docnum,
+            ts_s: lsn as u32,
+            terms: terms_len,
+            indexed: true,
+            etag_source: None,
+            epk,
+            id,
+            fields,
+            body,
+        };
         let record = Record::encode(&contents, lsn, 0).unwrap();
         Item { key, record, terms: terms.into(), claims }
     }
@@ -118,7 +127,7 @@ async fn s30_a_key_without_items_has_no_row() {
     let row = keyspace::key_stats(SHARD, key.logical.epk.as_bytes(), &key.logical.hash());
     for (items, left) in [(2, 1), (1, 1), (0, 0)] {
         let mut changes = RowChanges::default();
-        changes.count_key(row.clone(), &KeyStats { items, bytes: items * 10 }, &key);
+        changes.put_key_stats(row.clone(), &KeyStats { items, bytes: items * 10 }, &key);
         apply(&store, &changes).await;
         assert_eq!(tags(&store).await.matches(char::from(Tag::Key as u8)).count(), left);
     }

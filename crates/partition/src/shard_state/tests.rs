@@ -12,7 +12,7 @@ fn merged(low: u64, high: u64) -> RetentionWatermark {
 
 #[test]
 fn rows_of_earlier_versions_are_read() {
-    let state = ShardState { lsn: 812, next_item: 9, items: 4, item_bytes: 4096, ..ShardState::default() };
+    let state = ShardState { lsn: 812, last_item: 9, items: 4, item_bytes: 4096, ..ShardState::default() };
     let with_versions = ShardState { versions_from: Some(RetentionWatermark::at(7)), merged_lsn: 3, ..state.clone() };
     let (row, row_with_versions) = (state.encode(), with_versions.encode());
     let third = [&[3], &row_with_versions[1..49]].concat();
@@ -48,9 +48,9 @@ fn versions_are_complete_from_the_first_write_that_leaves_one() {
 proptest! {
     #[test]
     fn states_round_trip(fields: (u64, u64, u64, u64, u64), kept in proptest::option::of((0u64..9, 0u64..9))) {
-        let (lsn, next_item, items, item_bytes, merged_lsn) = fields;
+        let (lsn, last_item, items, item_bytes, merged_lsn) = fields;
         let versions_from = kept.map(|(low, high)| merged(low, high));
-        let state = ShardState { lsn, next_item, items, item_bytes, versions_from, merged_lsn };
+        let state = ShardState { lsn, last_item, items, item_bytes, versions_from, merged_lsn };
         prop_assert_eq!(ShardState::decode(&state.encode()).unwrap(), state);
     }
 

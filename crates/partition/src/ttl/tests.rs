@@ -9,8 +9,17 @@ fn record(ts_s: u32, ttl: &str) -> Record {
     let body = format!(r#"{{"id":"a"{ttl}}}"#);
     let (docnum, terms, indexed, id, epk) = (9, 0, true, "a", EffectiveKey::MIN);
     let fields = FieldOffsets::of(body.as_bytes());
-    let contents =
-        Contents { docnum, ts_s, terms, indexed, tag: None, epk: &epk, id, fields: &fields, body: body.as_bytes() };
+    let contents = Contents {
+        docnum,
+        ts_s,
+        terms,
+        indexed,
+        etag_source: None,
+        epk: &epk,
+        id,
+        fields: &fields,
+        body: body.as_bytes(),
+    };
     Record::encode(&contents, 1, 0).unwrap()
 }
 

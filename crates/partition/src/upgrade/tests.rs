@@ -10,9 +10,9 @@ use crate::testing::{audit, draft, item, memory, open, range, rows, schema};
 const SHARD: u64 = 7;
 
 /// Downgrades all feed rows but the first `upgraded`, as if an upgrade had been interrupted there.
-async fn downgrade(store: &AnyStore, left: usize) {
+async fn downgrade(store: &AnyStore, upgraded: usize) {
     let mut batch = Batch::new();
-    for row in rows(store, SHARD).await.keys().filter(|row| row[8] == Tag::Feed as u8).skip(left) {
+    for row in rows(store, SHARD).await.keys().filter(|row| row[8] == Tag::Feed as u8).skip(upgraded) {
         let (_, _, docnum) = keyspace::decode_feed(row).unwrap();
         batch.delete(row);
         batch.put(&row[..row.len() - 8], docnum_value(docnum));
@@ -32,8 +32,8 @@ async fn feed_rows_of_version_1_are_rewritten_at_open() {
         partition.write(&schema, Verb::Create, &draft, &Precondition::None, 7).await.unwrap();
     }
     let today = rows(&store, SHARD).await;
-    for left in [0, 1500, 3000] {
-        downgrade(&store, left).await;
+    for upgraded in [0, 1500, 3000] {
+        downgrade(&store, upgraded).await;
         let again = open(&store).await;
         assert_eq!(rows(&store, SHARD).await, today);
         audit(&again, &schema).await;

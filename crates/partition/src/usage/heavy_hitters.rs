@@ -43,8 +43,8 @@ impl SpaceSaving {
 
     /// The heaviest keys by guaranteed weight, in descending order.
     pub fn top(&self, count: usize) -> Vec<(Vec<u8>, u64)> {
-        let sure = |counter: &Counter| (counter.key.clone(), counter.weight - counter.inherited);
-        let mut top: Vec<_> = self.counters.iter().map(sure).collect();
+        let guaranteed = |counter: &Counter| (counter.key.clone(), counter.weight - counter.inherited);
+        let mut top: Vec<_> = self.counters.iter().map(guaranteed).collect();
         top.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         top.truncate(count);
         top

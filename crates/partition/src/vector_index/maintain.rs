@@ -23,7 +23,7 @@ const FEED_CHUNK: usize = 512;
 const PUT_CHUNK: usize = 8;
 /// Vectors inserted between two cancellation checks, while a graph is built.
 const BUILD_CHUNK: usize = 64;
-/// A graph is saved when this many neighbour lists changed and a quarter of all, or when there are no new writes.
+/// A graph is saved when this many neighbor lists changed and a quarter of all, or when there are no new writes.
 const SAVE_CHANGED_MIN: usize = 1_000;
 /// The feed rows of one transaction can be more than `FEED_CHUNK`.
 const TRANSACTION_ROWS_MAX: usize = 1 << 20;
@@ -75,14 +75,14 @@ impl Partition {
         should_continue: ShouldContinue<'_>,
     ) -> Result<()> {
         let Some(config) = ann_config(rule) else { return Ok(()) };
-        if self.vector_indexes.too_few_at.lock().get(&rule.id) == Some(&self.lsn()) {
+        if self.vector_indexes.not_built_lsn.lock().get(&rule.id) == Some(&self.lsn()) {
             return Ok(());
         }
         let view = self.snapshot().await?;
         let items = usize::try_from(view.items()).unwrap_or(usize::MAX);
         let fits = items.saturating_mul(config.dimensions + VECTOR_OVERHEAD_BYTES) <= budget_bytes;
         if view.items() < INDEXED_VECTORS_MIN || !fits {
-            self.vector_indexes.too_few_at.lock().insert(rule.id, view.lsn());
+            self.vector_indexes.not_built_lsn.lock().insert(rule.id, view.lsn());
             return Ok(());
         }
         let mut ann_index = AnnIndex::new(config);
@@ -97,7 +97,7 @@ impl Partition {
             let index = MaintainedIndex::new(ann_index, rule.function, view.lsn());
             self.vector_indexes.indexes.write().insert(rule.id, Arc::new(index));
         } else if is_complete {
-            self.vector_indexes.too_few_at.lock().insert(rule.id, view.lsn());
+            self.vector_indexes.not_built_lsn.lock().insert(rule.id, view.lsn());
         }
         Ok(())
     }

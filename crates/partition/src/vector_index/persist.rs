@@ -1,17 +1,17 @@
-//! Persisted ANN graph: one row per node with its neighbours.
+//! Persisted ANN graph: one row per node with its neighbors.
 //!
-//! Invariant: rows are hints. A neighbour list may name deleted items, or be missing: the loader skips such items and
+//! Invariant: rows are hints. A neighbor list may name deleted items, or be missing: the loader skips such items and
 //! links nodes without a list again. So rows are written in batches of any size, and only the LSN must be written last.
 //!
 //! ```text
-//! graph row of an item    docnum u64 │ docnum u64 │ …                 its neighbours
+//! graph row of an item    docnum u64 │ docnum u64 │ …                 its neighbors
 //! graph row of 0          LSN u64 │ function u8                       the lists match the vectors up to this LSN
 //! ```
 
 use pleiad_model::policy::DistanceFunction;
 use pleiad_model::{Error, Result};
 use pleiad_storage::{Batch, Snapshot, Store, keyspace};
-use pleiad_vector::{AnnIndex, NeighbourChange};
+use pleiad_vector::{AnnIndex, NeighborChange};
 
 use crate::index::VectorRule;
 use crate::partition::Partition;
@@ -28,11 +28,11 @@ fn function_code(function: DistanceFunction) -> u8 {
     }
 }
 
-pub fn encode_neighbours(neighbours: &[u64]) -> Vec<u8> {
-    neighbours.iter().flat_map(|docnum| docnum.to_be_bytes()).collect()
+pub fn encode_neighbors(neighbors: &[u64]) -> Vec<u8> {
+    neighbors.iter().flat_map(|docnum| docnum.to_be_bytes()).collect()
 }
 
-pub fn decode_neighbours(bytes: &[u8]) -> impl Iterator<Item = u64> {
+pub fn decode_neighbors(bytes: &[u8]) -> impl Iterator<Item = u64> {
     bytes.as_chunks::<8>().0.iter().map(|docnum| u64::from_be_bytes(*docnum))
 }
 
@@ -53,14 +53,14 @@ impl Partition {
         row.map_or(Ok(None), |row| decode_position(&row, rule.function))
     }
 
-    /// Gives every node the neighbours in its row.
+    /// Gives every node the neighbors in its row.
     pub(super) async fn load_links(&self, rule: &VectorRule, ann_index: &mut AnnIndex) -> Result<()> {
         let (from, to) = keyspace::graph_range(self.range.shard, rule.id);
         let snapshot = self.store.snapshot().await?;
         snapshot
             .visit(&from, &to, &mut |row, bytes| {
                 if let Ok((_, docnum @ 1..)) = keyspace::decode_graph(row) {
-                    ann_index.restore_neighbours(docnum, decode_neighbours(bytes));
+                    ann_index.restore_neighbors(docnum, decode_neighbors(bytes));
                 }
                 true
             })
@@ -73,14 +73,14 @@ impl Partition {
         &self,
         schema: &Schema,
         rule: &VectorRule,
-        changed: Vec<NeighbourChange>,
+        changed: Vec<NeighborChange>,
         lsn: u64,
     ) -> Result<()> {
         let (shard, mut batch) = (self.range.shard, Batch::new());
-        for (docnum, neighbours) in changed {
+        for (docnum, neighbors) in changed {
             let row = keyspace::graph(shard, rule.id, docnum);
-            match neighbours {
-                Some(neighbours) => batch.put(row, encode_neighbours(&neighbours)),
+            match neighbors {
+                Some(neighbors) => batch.put(row, encode_neighbors(&neighbors)),
                 None => batch.delete(row),
             }
             if batch.bytes() >= BATCH_BYTES {

@@ -6,7 +6,7 @@ use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::{Object, Value, json};
 use pleiad_storage::AnyStore;
 
-use super::persist::{decode_neighbours, decode_position, encode_neighbours, encode_position};
+use super::persist::{decode_neighbors, decode_position, encode_neighbors, encode_position};
 use super::*;
 use crate::index::ComputedDefinitions;
 use crate::partition::{Precondition, Verb};
@@ -77,7 +77,7 @@ impl World {
         let mut hits = 0;
         for seed in 0..30 {
             let to = vector(900_000 + seed);
-            let query = VectorQuery { rule: self.rule(), function: DistanceFunction::Euclidean, to: &to };
+            let query = VectorQuery { rule: self.rule(), function: DistanceFunction::Euclidean, vector: &to };
             let view = self.partition.snapshot().await.unwrap();
             let mut neighbors = self.partition.ann_search(&view, query, 100).await.unwrap().expect("an ANN index");
             for neighbor in &neighbors {
@@ -97,9 +97,9 @@ impl World {
 
 #[test]
 fn encoding_matches_the_documented_layout() {
-    assert_eq!(encode_neighbours(&[1, 2]), [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2]);
-    assert_eq!(decode_neighbours(&encode_neighbours(&[7, 9])).collect::<Vec<_>>(), [7, 9]);
-    assert_eq!(decode_neighbours(&[1, 2, 3]).count(), 0);
+    assert_eq!(encode_neighbors(&[1, 2]), [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2]);
+    assert_eq!(decode_neighbors(&encode_neighbors(&[7, 9])).collect::<Vec<_>>(), [7, 9]);
+    assert_eq!(decode_neighbors(&[1, 2, 3]).count(), 0);
     let position = encode_position(812, DistanceFunction::Euclidean);
     assert_eq!(position, [0, 0, 0, 0, 0, 0, 3, 0x2c, 2]);
     assert_eq!(decode_position(&position, DistanceFunction::Euclidean).unwrap(), Some(812));

@@ -63,7 +63,7 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, clap:
 fn parse_remote(subcommand: Option<(&str, &ArgMatches)>) -> Option<Command> {
     let (name, of) = subcommand?;
     let command = remote::parse_command(name, of)?;
-    Some(Command::Remote { flags: flag_values(of.subcommand().map_or(of, |(_, part)| part)), command })
+    Some(Command::Remote { flags: flag_values(of.subcommand().map_or(of, |(_, sub_matches)| sub_matches)), command })
 }
 
 fn missing_subcommand() -> clap::Error {
@@ -182,7 +182,7 @@ fn value_name(setting: &Setting) -> String {
 fn help(setting: &Setting, mode: RunMode) -> String {
     let preset = match setting.preset(mode) {
         Preset::Is(word) if setting.arity != ValueArity::Flag => format!(" [default: {word}]"),
-        Preset::Found(how) => format!(" [default: {how}]"),
+        Preset::Derived(how) => format!(" [default: {how}]"),
         Preset::Required => " [required]".to_owned(),
         _ => String::new(),
     };

@@ -128,6 +128,6 @@ fn or_preset(setting: &Setting, mode: RunMode, given: Option<RawValue>) -> Resul
 
 fn invalid_value(name: &str, given: &RawValue, wanted: &str) -> Error {
     let secret = Setting::find(name).is_some_and(Setting::is_secret);
-    let what = if secret { "the value given".to_owned() } else { format!("\"{}\"", given.values.join(", ")) };
-    Error::invalid(format!("{}: {what} is not {wanted}.", given.origin))
+    let shown_value = if secret { "the value given".to_owned() } else { format!("\"{}\"", given.values.join(", ")) };
+    Error::invalid(format!("{}: {shown_value} is not {wanted}.", given.origin))
 }

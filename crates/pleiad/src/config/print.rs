@@ -93,7 +93,7 @@ fn sample_value(setting: &Setting) -> String {
 fn preset_text(preset: Preset) -> String {
     match preset {
         Preset::Is(word) => format!("`{word}`"),
-        Preset::Found(how) => how.to_owned(),
+        Preset::Derived(how) => how.to_owned(),
         Preset::Unset => "not set".to_owned(),
         Preset::Required => "required".to_owned(),
         Preset::Absent => "no such setting".to_owned(),

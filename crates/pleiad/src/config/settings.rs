@@ -139,9 +139,9 @@ fn derive_settings(
     declaration: Declaration,
 ) -> Result<Settings> {
     let addresses = address::resolve(&parsed.host)?;
-    let home = user_directory(environment);
+    let user_dir = user_directory(environment);
     let own_certificate = own_certificate(parsed.tls_cert, parsed.tls_key)?;
-    let storage = storage(mode, parsed.ephemeral, parsed.data, home.clone())?;
+    let storage = storage(mode, parsed.ephemeral, parsed.data, user_dir.clone())?;
     let limits = parsed.profile.limits();
     let given =
         [parsed.primary_key, parsed.secondary_key, parsed.primary_read_only_key, parsed.secondary_read_only_key];
@@ -161,7 +161,7 @@ fn derive_settings(
         )?,
         own_certificate,
         certificate_names: address::certificate_names(&parsed.host, &parsed.host_name, machine_name(environment)),
-        certificate_dir: certificate_dir(&storage, home),
+        certificate_dir: certificate_dir(&storage, user_dir),
         storage,
         durability: durability(parsed.durability, parsed.sync_interval_ms),
         block_cache_bytes: parsed.block_cache_mb.get().saturating_mul(1 << 20),
@@ -241,14 +241,14 @@ fn protocols(mode: RunMode, tls: Tls, own_certificate: bool) -> Protocols {
     }
 }
 
-fn storage(mode: RunMode, ephemeral: bool, data: Option<PathBuf>, home: Option<PathBuf>) -> Result<Storage> {
+fn storage(mode: RunMode, ephemeral: bool, data: Option<PathBuf>, user_dir: Option<PathBuf>) -> Result<Storage> {
     match (data, mode) {
         _ if ephemeral => Ok(Storage::Memory),
         (Some(directory), _) => Ok(Storage::Directory(directory)),
         (None, RunMode::Serve) => {
             Err(Error::invalid("`pleiad serve` must be told where its data lives: --data DIR or PLEIAD_DATA."))
         }
-        (None, RunMode::Dev) => home
+        (None, RunMode::Dev) => user_dir
             .map(Storage::Directory)
             .ok_or_else(|| Error::invalid("this user has no home directory; give --data DIR or --ephemeral.")),
     }
@@ -256,10 +256,10 @@ fn storage(mode: RunMode, ephemeral: bool, data: Option<PathBuf>, home: Option<P
 
 /// With `--ephemeral`, generated certificates are in the user's data directory: clients that trust them need not be
 /// set up again for every run.
-fn certificate_dir(storage: &Storage, home: Option<PathBuf>) -> Option<PathBuf> {
+fn certificate_dir(storage: &Storage, user_dir: Option<PathBuf>) -> Option<PathBuf> {
     let base = match storage {
         Storage::Directory(directory) => Some(directory.clone()),
-        Storage::Memory => home,
+        Storage::Memory => user_dir,
     };
     base.map(|directory| directory.join("certificates"))
 }

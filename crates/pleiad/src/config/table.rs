@@ -38,7 +38,7 @@ impl RunMode {
 pub enum Preset {
     Is(&'static str),
     /// Determined when the program starts; the text describes it.
-    Found(&'static str),
+    Derived(&'static str),
     /// No default; the setting is optional.
     Unset,
     /// No default; the program stops with an error if the setting is not given.
@@ -177,7 +177,7 @@ macro_rules! settings {
     };
 }
 
-use Preset::{Absent, Found, Is, Required, Unset};
+use Preset::{Absent, Derived, Is, Required, Unset};
 
 settings! {
     Network {
@@ -206,7 +206,7 @@ settings! {
         "key-file" key_file: Option<PathBuf>, "", Anywhere, dev Unset, serve Unset;
         /// The account's key. `pleiad config --new-key` generates one.
         "primary-key" primary_key: Option<AccountKey>, "base64", NotFlag,
-            dev Found("the emulators' well-known key"), serve Required;
+            dev Derived("the emulators' well-known key"), serve Required;
         /// A second key with the same rights, so that keys can be rotated without downtime.
         "secondary-key" secondary_key: Option<AccountKey>, "base64", NotFlag, dev Unset, serve Unset;
         /// A read-only key.
@@ -230,7 +230,7 @@ settings! {
     }
     Data {
         /// Directory that holds the data and the generated certificates.
-        "data" data: Option<PathBuf>, "", Anywhere, dev Found("the user's data directory"), serve Required;
+        "data" data: Option<PathBuf>, "", Anywhere, dev Derived("the user's data directory"), serve Required;
         /// Store everything in memory and discard it at exit; `data` is not used.
         "ephemeral" ephemeral: bool, "", Anywhere, dev Is("false"), serve Absent;
         /// When a write is acknowledged. `synced`: it is on disk. `written`: the operating system
@@ -256,10 +256,10 @@ settings! {
         /// Maximum data of one physical partition before it is split; reported as its quota. A
         /// partition that cannot be split is full at this size.
         "partition-max-bytes" partition_max_bytes: Option<ByteCount>, "bytes", Anywhere,
-            dev Found("50GiB, or what `profile` says"), serve Found("50GiB, or what `profile` says");
+            dev Derived("50GiB, or what `profile` says"), serve Derived("50GiB, or what `profile` says");
         /// Maximum data of one partition key value; writes beyond it are rejected.
         "key-max-bytes" key_max_bytes: Option<ByteCount>, "bytes", Anywhere,
-            dev Found("20GiB, or what `profile` says"), serve Found("20GiB, or what `profile` says");
+            dev Derived("20GiB, or what `profile` says"), serve Derived("20GiB, or what `profile` says");
         /// Maximum data that a split or merge copies per second.
         "copy-max-bytes" copy_max_bytes: ByteCount, "bytes", Anywhere, dev Is("256MiB"), serve Is("256MiB");
         /// Limits profile: the limits that the service documented in that year, or today's.
@@ -271,7 +271,7 @@ settings! {
         "rate-limit" rate_limit: bool, "", Anywhere, dev Is("false"), serve Is("true");
         /// Maximum throughput that one container or database can provision.
         "container-max-ru" container_max_ru: Option<NonZeroU64>, "RU/s", Anywhere,
-            dev Found("1000000, or what `profile` says"), serve Found("1000000, or what `profile` says");
+            dev Derived("1000000, or what `profile` says"), serve Derived("1000000, or what `profile` says");
         /// A serverless account: no throughput is provisioned, and each physical partition provides
         /// up to 5,000 RU/s.
         "serverless" serverless: bool, "", Anywhere, dev Is("false"), serve Is("false");

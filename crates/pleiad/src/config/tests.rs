@@ -286,8 +286,8 @@ fn the_sample_is_valid_as_printed_and_with_every_setting_uncommented() {
     let parse =
         |text: &str| ConfigFile::parse(Path::new("p.toml"), text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     assert!(parse(&sample()).values.is_empty());
-    let on: Vec<String> = sample().lines().map(uncomment).collect();
-    let file = parse(&on.join("\n"));
+    let uncommented: Vec<String> = sample().lines().map(uncomment).collect();
+    let file = parse(&uncommented.join("\n"));
     let in_file = TABLE.iter().filter(|setting| setting.is_in_file()).count();
     assert_eq!(file.values.len(), in_file);
 }

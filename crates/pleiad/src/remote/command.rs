@@ -133,7 +133,7 @@ fn jobs() -> Command {
             .about(about)
             .arg(Arg::new("id").value_name("ID").required(true).value_parser(value_parser!(u64)))
     };
-    let some = [
+    let subcommands = [
         one("pause", "Pause a job at its next step"),
         one("resume", "Resume a paused job"),
         one("cancel", "Cancel a job and discard what it has done so far"),
@@ -141,7 +141,7 @@ fn jobs() -> Command {
     with_server_args(Command::new("jobs"))
         .about("List, pause, resume and cancel splits, merges and copies")
         .arg(switch("watch", "Show the progress of all jobs until they have ended"))
-        .subcommands(some.map(with_server_args))
+        .subcommands(subcommands.map(with_server_args))
         .after_help("Examples:\n  pleiad jobs --watch\n  pleiad jobs pause 3")
 }
 
@@ -166,12 +166,12 @@ fn snapshot() -> Command {
         .after_help("Examples:\n  pleiad snapshot take clean\n  pleiad snapshot restore clean\n  pleiad snapshot list")
 }
 
-fn group<const N: usize>(name: &'static str, about: &'static str, parts: [Command; N]) -> Command {
+fn group<const N: usize>(name: &'static str, about: &'static str, subcommands: [Command; N]) -> Command {
     Command::new(name)
         .about(about)
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommands(parts.map(with_server_args))
+        .subcommands(subcommands.map(with_server_args))
 }
 
 /// Adds the arguments for the connection to the server and for the output format.
@@ -196,7 +196,7 @@ fn with_server_args(command: Command) -> Command {
 
 fn container_arg() -> Arg {
     Arg::new("of").value_name("DB/CONTAINER").required(true).value_parser(|text: &str| match parse_path(text) {
-        Some(place) if place.container.is_some() => Ok(place),
+        Some(path) if path.container.is_some() => Ok(path),
         _ => Err("write it as DB/CONTAINER"),
     })
 }
@@ -248,11 +248,11 @@ pub fn parse_command(name: &str, of: &ArgMatches) -> Option<RemoteCommand> {
 }
 
 fn parse_action<'m>(name: &str, of: &'m ArgMatches) -> Option<(RemoteAction, &'m ArgMatches)> {
-    let (part, matches) = of.subcommand().unwrap_or(("", of));
+    let (subcommand, matches) = of.subcommand().unwrap_or(("", of));
     let path = || matches.get_one::<ContainerPath>("of").cloned();
     let id = || matches.get_one::<u64>("id").copied();
-    let name_given = || matches.get_one::<String>("name").cloned();
-    let action = match (name, part) {
+    let snapshot_name = || matches.get_one::<String>("name").cloned();
+    let action = match (name, subcommand) {
         ("partitions", "list") => RemoteAction::Partitions { of: path()? },
         ("partitions", "split") => RemoteAction::Split {
             of: path()?,
@@ -284,10 +284,10 @@ fn parse_action<'m>(name: &str, of: &'m ArgMatches) -> Option<(RemoteAction, &'m
         ("throttles", _) => RemoteAction::Throttles,
         ("snapshot", "list") => RemoteAction::Snapshots,
         ("snapshot", "take") => {
-            RemoteAction::TakeSnapshot { name: name_given()?, replace: matches.get_flag("replace") }
+            RemoteAction::TakeSnapshot { name: snapshot_name()?, replace: matches.get_flag("replace") }
         }
-        ("snapshot", "restore") => RemoteAction::RestoreSnapshot { name: name_given()? },
-        ("snapshot", "delete") => RemoteAction::DeleteSnapshot { name: name_given()? },
+        ("snapshot", "restore") => RemoteAction::RestoreSnapshot { name: snapshot_name()? },
+        ("snapshot", "delete") => RemoteAction::DeleteSnapshot { name: snapshot_name()? },
         _ => return None,
     };
     Some((action, matches))

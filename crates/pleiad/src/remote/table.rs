@@ -118,11 +118,11 @@ pub fn snapshots(answer: &Value) -> String {
     render(&COLUMNS, rows(answer, "snapshots").iter().map(row).collect(), "no snapshots")
 }
 
-pub fn taken(answer: &Value) -> String {
+pub fn snapshot_taken(answer: &Value) -> String {
     format!("snapshot {} is taken ({})\n", text(answer, "name"), bytes(answer, "bytes"))
 }
 
-pub fn restored(answer: &Value) -> String {
+pub fn snapshot_restored(answer: &Value) -> String {
     format!(
         "the account is what it was on {}: snapshot {}, restored in {} ms\n",
         snapshot_time(answer),
@@ -186,8 +186,8 @@ fn id_list(of: &Value, name: &str) -> String {
 }
 
 fn percent(of: &Value, name: &str) -> String {
-    let part = of.get(name).and_then(Value::as_number).map_or(0.0, |number| number.as_f64());
-    format!("{:.0}%", part * 100.0)
+    let fraction = of.get(name).and_then(Value::as_number).map_or(0.0, |number| number.as_f64());
+    format!("{:.0}%", fraction * 100.0)
 }
 
 /// `1.2 MiB`

@@ -54,21 +54,21 @@ struct ProgressView {
     /// `None` if the output is not a terminal.
     bars: Option<MultiProgress>,
     bars_by_job: BTreeMap<String, ProgressBar>,
-    last: BTreeMap<String, String>,
+    last_lines: BTreeMap<String, String>,
 }
 
 impl ProgressView {
     fn new(as_json: bool) -> Self {
         let bars = (!as_json && std::io::stderr().is_terminal()).then(MultiProgress::new);
-        ProgressView { as_json, bars, bars_by_job: BTreeMap::new(), last: BTreeMap::new() }
+        ProgressView { as_json, bars, bars_by_job: BTreeMap::new(), last_lines: BTreeMap::new() }
     }
 
     fn show(&mut self, one: &Value) -> Result<()> {
         let (id, line) = (text(one, "id"), job(one));
-        if self.as_json || self.last.get(&id) == Some(&line) {
+        if self.as_json || self.last_lines.get(&id) == Some(&line) {
             return Ok(());
         }
-        self.last.insert(id.clone(), line.clone());
+        self.last_lines.insert(id.clone(), line.clone());
         match &self.bars {
             Some(bars) => {
                 let bar = self.bars_by_job.entry(id).or_insert_with(|| bars.add(new_bar()));
@@ -82,7 +82,7 @@ impl ProgressView {
     fn end(&self, last: &Value) -> Result<()> {
         match self.as_json {
             true => crate::print(&(json::to_string(last) + "\n")),
-            false if self.last.is_empty() => crate::print("no jobs\n"),
+            false if self.last_lines.is_empty() => crate::print("no jobs\n"),
             false => Ok(()),
         }
     }

@@ -33,7 +33,7 @@ impl ContainerChurn {
         let remaining: Vec<String> = self
             .states
             .iter()
-            .filter(|(_, fate)| **fate == ContainerState::Exists)
+            .filter(|(_, state)| **state == ContainerState::Exists)
             .map(|(name, _)| name.clone())
             .collect();
         for name in remaining {

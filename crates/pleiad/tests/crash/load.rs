@@ -29,7 +29,7 @@ const CONTAINERS: [(&str, &str, &str); 3] = [
 
 /// The address of an item: container, partition key as in the header, id.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct ItemAddress {
     pub container: &'static str,
     pub key: String,
     pub id: String,
@@ -45,14 +45,14 @@ pub struct Version {
 /// The effect of a request on one item.
 #[derive(Clone, Debug)]
 struct Change {
-    place: Place,
+    place: ItemAddress,
     after: Option<Version>,
 }
 
 /// A request, its effects, and the expected status codes.
 type PlannedRequest = (Request<'static>, Vec<Change>, &'static [u16]);
 
-pub type Items = BTreeMap<Place, Version>;
+pub type Items = BTreeMap<ItemAddress, Version>;
 
 pub struct Workload {
     workers: Vec<Worker>,
@@ -127,7 +127,7 @@ impl Workload {
         for (place, version) in find_all(&mut client) {
             found.entry(number(&version.body, "worker")).or_default().insert(place, version);
         }
-        let mut differences = self.churn.as_mut().map_or(Vec::new(), |scratch| scratch.compare(&mut client));
+        let mut differences = self.churn.as_mut().map_or(Vec::new(), |churn| churn.compare(&mut client));
         for worker in &mut self.workers {
             differences.extend(worker.compare(found.remove(&worker.number).unwrap_or_default()));
             worker.read_some(&mut client);
@@ -177,9 +177,9 @@ impl Worker {
     }
 
     fn next_request(&mut self) -> PlannedRequest {
-        let room = self.items.len() < ITEMS_PER_WORKER;
+        let may_create = self.items.len() < ITEMS_PER_WORKER;
         match self.rng.below(100) {
-            roll if self.items.is_empty() || (roll < 35 && room) => self.create(),
+            roll if self.items.is_empty() || (roll < 35 && may_create) => self.create(),
             0..60 => self.replace(),
             60..70 => self.rename(),
             70..85 => self.upsert(),
@@ -188,7 +188,7 @@ impl Worker {
     }
 
     fn create(&mut self) -> PlannedRequest {
-        let place = self.new_place();
+        let place = self.new_address();
         let body = self.new_body(&place);
         let request = Request::new("POST", feed(&place)).body(&body);
         (addressed(request, &place), vec![change(place, Some(body))], &[201])
@@ -209,7 +209,7 @@ impl Worker {
     /// One request with two effects, which must be atomic.
     fn rename(&mut self) -> PlannedRequest {
         let (place, _) = self.random_item();
-        let renamed = Place { id: self.new_place().id, ..place.clone() };
+        let renamed = ItemAddress { id: self.new_address().id, ..place.clone() };
         let body = self.new_body(&renamed);
         let request = addressed(Request::new("PUT", link(&place)).body(&body), &place);
         (request, vec![change(place, None), change(renamed, Some(body))], &[200])
@@ -217,7 +217,7 @@ impl Worker {
 
     fn upsert(&mut self) -> PlannedRequest {
         let is_there = self.rng.one_in(2);
-        let place = if is_there { self.random_item().0 } else { self.new_place() };
+        let place = if is_there { self.random_item().0 } else { self.new_address() };
         let body = self.new_body(&place);
         let request = Request::new("POST", feed(&place)).header("x-ms-documentdb-is-upsert", "True").body(&body);
         let wanted: &[u16] = if is_there { &[200] } else { &[201] };
@@ -229,23 +229,23 @@ impl Worker {
         (addressed(Request::new("DELETE", link(&place)), &place), vec![change(place, None)], &[204])
     }
 
-    fn random_item(&mut self) -> (Place, Version) {
+    fn random_item(&mut self) -> (ItemAddress, Version) {
         let at = self.rng.below(self.items.len() as u64) as usize;
         let (place, version) = self.items.iter().nth(at).unwrap();
         (place.clone(), version.clone())
     }
 
-    fn new_place(&mut self) -> Place {
+    fn new_address(&mut self) -> ItemAddress {
         self.version += 1;
         let (container, ..) = CONTAINERS[self.rng.below(3) as usize];
         let key = match container {
             "deep" => format!(r#"["t{}","u{}"]"#, self.rng.below(3), self.rng.below(4)),
             _ => format!(r#"["k{}"]"#, self.rng.below(9)),
         };
-        Place { container, key, id: format!("w{}-{}", self.number, self.version) }
+        ItemAddress { container, key, id: format!("w{}-{}", self.number, self.version) }
     }
 
-    fn new_body(&mut self, place: &Place) -> Value {
+    fn new_body(&mut self, place: &ItemAddress) -> Value {
         self.version += 1;
         body(place, self.number, self.version)
     }
@@ -285,12 +285,12 @@ impl Worker {
     }
 }
 
-fn change(place: Place, after: Option<Value>) -> Change {
+fn change(place: ItemAddress, after: Option<Value>) -> Change {
     Change { place, after: after.map(|body| Version { body, etag: None }) }
 }
 
 /// The whole body is derived from address, worker and version, so that a mixture of two versions is detected.
-fn body(place: &Place, worker: u64, version: u64) -> Value {
+fn body(place: &ItemAddress, worker: u64, version: u64) -> Value {
     let mut rng = SeededRng::new(worker << 40 | version);
     let text_bytes = if rng.one_in(60) { rng.between(10_000, 100_000) } else { rng.below(1_500) };
     let text: String = (0..text_bytes).map(|_| char::from(b'a' + rng.below(26) as u8)).collect();
@@ -302,9 +302,9 @@ fn body(place: &Place, worker: u64, version: u64) -> Value {
     body.with("worker", worker).with("version", version).with("list", list).with("text", text).into()
 }
 
-fn check_complete(place: &Place, found: &Version) {
-    let made = body(place, number(&found.body, "worker"), number(&found.body, "version"));
-    assert_eq!(found.body, made, "an item that no worker wrote");
+fn check_complete(place: &ItemAddress, found: &Version) {
+    let expected = body(place, number(&found.body, "worker"), number(&found.body, "version"));
+    assert_eq!(found.body, expected, "an item that no worker wrote");
 }
 
 fn find_all(client: &mut Client) -> Items {
@@ -324,7 +324,7 @@ fn find_in(client: &mut Client, container: &'static str) -> Items {
         expect(&response, &[200]);
         for item in response.body.get("Documents").and_then(Value::as_array).unwrap() {
             let version = version(item.clone());
-            assert!(items.insert(place(container, &version.body), version).is_none(), "listed twice: {item:?}");
+            assert!(items.insert(address_of(container, &version.body), version).is_none(), "listed twice: {item:?}");
         }
         match response.continuation {
             Some(next) => continuation = Some(next),
@@ -333,11 +333,11 @@ fn find_in(client: &mut Client, container: &'static str) -> Items {
     }
 }
 
-fn place(container: &'static str, body: &Value) -> Place {
+fn address_of(container: &'static str, body: &Value) -> ItemAddress {
     let names: &[&str] = if container == "deep" { &["tenant", "user"] } else { &["pk"] };
     let key: Vec<Value> = names.iter().map(|name| body.get(name).unwrap().clone()).collect();
     let id = body.get("id").and_then(Value::as_str).unwrap().to_owned();
-    Place { container, key: json::to_string(&Value::from(key)), id }
+    ItemAddress { container, key: json::to_string(&Value::from(key)), id }
 }
 
 /// Splits an item as returned by the server into body and etag.
@@ -356,15 +356,15 @@ fn number(body: &Value, name: &str) -> u64 {
     body.get(name).and_then(Value::as_i64).unwrap().cast_unsigned()
 }
 
-fn feed(place: &Place) -> String {
+fn feed(place: &ItemAddress) -> String {
     format!("{DATABASE}/colls/{}/docs", place.container)
 }
 
-fn link(place: &Place) -> String {
+fn link(place: &ItemAddress) -> String {
     format!("{}/{}", feed(place), place.id)
 }
 
-fn addressed<'a>(request: Request<'a>, place: &Place) -> Request<'a> {
+fn addressed<'a>(request: Request<'a>, place: &ItemAddress) -> Request<'a> {
     request.header("x-ms-documentdb-partitionkey", &place.key)
 }
 

@@ -40,7 +40,7 @@ struct Entry {
 }
 
 #[derive(Debug, Default)]
-pub struct Loss {
+pub struct FileTotals {
     pub bytes: u64,
     pub files: u64,
 }
@@ -83,29 +83,29 @@ impl PowerFailure {
     }
 
     /// Rebuilds the tree as a power failure at this point would have left it, and starts a new journal.
-    pub fn cut(&mut self, mut unsynced: UnsyncedData<'_>) -> Loss {
+    pub fn cut(&mut self, mut unsynced: UnsyncedData<'_>) -> FileTotals {
         self.disk.replay(&self.root, &fs::read_to_string(&self.journal).unwrap());
         let mut live = Disk::default();
         live.read(&self.root, Path::new(""));
         let sources = self.sources();
-        let (after, mut kept) = (self.root.with_extension("after"), Loss::default());
+        let (after, mut kept) = (self.root.with_extension("after"), FileTotals::default());
         self.rebuild(Path::new(""), &after, &live, &sources, &mut unsynced, &mut kept);
         let before = live.total();
         fs::remove_dir_all(&self.root).unwrap();
         fs::rename(&after, &self.root).unwrap();
         self.start_journal();
-        Loss { bytes: before.bytes.saturating_sub(kept.bytes), files: before.files.saturating_sub(kept.files) }
+        FileTotals { bytes: before.bytes.saturating_sub(kept.bytes), files: before.files.saturating_sub(kept.files) }
     }
 
     /// The path from which each inode's bytes can be read.
     fn sources(&self) -> HashMap<u64, PathBuf> {
         let mut sources = HashMap::new();
-        let mut left = vec![self.grave.clone(), self.root.clone()];
-        while let Some(directory) = left.pop() {
+        let mut pending = vec![self.grave.clone(), self.root.clone()];
+        while let Some(directory) = pending.pop() {
             for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
                 let meta = entry.metadata().unwrap();
                 if meta.is_dir() {
-                    left.push(entry.path());
+                    pending.push(entry.path());
                 } else {
                     sources.insert(meta.ino(), entry.path());
                 }
@@ -121,7 +121,7 @@ impl PowerFailure {
         live: &Disk,
         sources: &HashMap<u64, PathBuf>,
         unsynced: &mut UnsyncedData<'_>,
-        kept: &mut Loss,
+        kept: &mut FileTotals,
     ) {
         fs::create_dir(to).unwrap();
         let disk = if unsynced.keeps_names() { live } else { &self.disk };
@@ -201,8 +201,8 @@ impl Disk {
         *known = join(*known, bytes.parse().unwrap());
     }
 
-    fn total(&self) -> Loss {
-        Loss { bytes: self.bytes.values().sum(), files: self.bytes.len() as u64 }
+    fn total(&self) -> FileTotals {
+        FileTotals { bytes: self.bytes.values().sum(), files: self.bytes.len() as u64 }
     }
 }
 

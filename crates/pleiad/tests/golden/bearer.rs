@@ -15,12 +15,12 @@ pub const ISSUER: &str = "https://issuer.example/";
 pub const AUDIENCE: &str = "https://cosmos.azure.com";
 
 /// `token:reader`, `token:ann+readers` with a group, `expired-token:reader`, `emulator-token`.
-pub fn authorization(said: &str) -> Result<String> {
-    let jwt = match said.split_once(':') {
+pub fn authorization(credential: &str) -> Result<String> {
+    let jwt = match credential.split_once(':') {
         Some(("token", principal)) => token(principal, 600)?,
         Some(("expired-token", principal)) => token(principal, -600)?,
-        None if said == "emulator-token" => emulator_token(),
-        _ => return Err(format!("unknown token `{said}`")),
+        None if credential == "emulator-token" => emulator_token(),
+        _ => return Err(format!("unknown token `{credential}`")),
     };
     Ok(format!("type=aad&ver=1.0&sig={jwt}"))
 }

@@ -146,8 +146,8 @@ fn minutes(offset: &str) -> Result<i64> {
 /// The type and link that a client signs: those of the resource, or of the parent when the path ends in a feed.
 fn signed_resource(path: &str) -> (String, String) {
     if let Some((_, target)) = path.split_once("$resolveFor=") {
-        let asked = target.split('&').next().unwrap_or_default();
-        let (_, link) = signed_resource(asked);
+        let resource_path = target.split('&').next().unwrap_or_default();
+        let (_, link) = signed_resource(resource_path);
         return ("docs".to_owned(), link);
     }
     let path = path.split('?').next().unwrap_or_default();

@@ -14,7 +14,7 @@ pub struct Words {
     pub first: String,
     pub rest: Vec<String>,
     /// `+word`s, without the plus.
-    pub asks: Vec<String>,
+    pub flags: Vec<String>,
     pub body: Option<String>,
 }
 
@@ -36,8 +36,8 @@ impl Words {
         self.rest.iter().any(|have| have == word)
     }
 
-    pub fn asks(&self, word: &str) -> bool {
-        self.asks.iter().any(|ask| ask == word)
+    pub fn has_flag(&self, word: &str) -> bool {
+        self.flags.iter().any(|ask| ask == word)
     }
 }
 
@@ -51,14 +51,14 @@ pub fn parse(line: &str) -> Result<Words> {
             words.body = Some(rest.to_owned());
             return Ok(words);
         }
-        let (word, left) = rest.split_at(word_end(rest)?);
+        let (word, after_word) = rest.split_at(word_end(rest)?);
         after_key = word == "key";
         match word.strip_prefix('+') {
-            Some(ask) => words.asks.push(ask.to_owned()),
+            Some(ask) => words.flags.push(ask.to_owned()),
             None if words.first.is_empty() => words.first = word.to_owned(),
             None => words.rest.push(word.to_owned()),
         }
-        rest = left.trim_start();
+        rest = after_word.trim_start();
     }
     Ok(words)
 }
@@ -85,12 +85,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_has_options_asks_and_a_body() {
+    fn a_request_has_options_flags_and_a_body() {
         let words = parse(r#"POST docs   key ["a b", {}]  as x +charge {"id":"1"}"#).unwrap();
         assert_eq!((words.first.as_str(), words.rest[0].as_str()), ("POST", "docs"));
         assert_eq!(words.option("key"), Some(r#"["a b", {}]"#));
         assert_eq!(words.option("as"), Some("x"));
-        assert!(words.asks("charge"));
+        assert!(words.has_flag("charge"));
         assert_eq!(words.body.as_deref(), Some(r#"{"id":"1"}"#));
     }
 

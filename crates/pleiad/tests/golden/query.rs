@@ -174,9 +174,9 @@ impl Runner<'_> {
             (key.is_some(), "x-ms-documentdb-partitionkey", key.as_deref().unwrap_or_default()),
             (across.is_none(), "x-pleiad-cross-partition", "true"),
             (across == Some("client"), "x-ms-documentdb-query-enablecrosspartition", "True"),
-            (words.asks("plan") || words.asks("indexes"), "x-ms-cosmos-populateindexmetrics", "true"),
-            (words.asks("metrics"), "x-ms-documentdb-populatequerymetrics", "true"),
-            (words.asks("advice"), "x-ms-cosmos-populatequeryadvice", "true"),
+            (words.has_flag("plan") || words.has_flag("indexes"), "x-ms-cosmos-populateindexmetrics", "true"),
+            (words.has_flag("metrics"), "x-ms-documentdb-populatequerymetrics", "true"),
+            (words.has_flag("advice"), "x-ms-cosmos-populatequeryadvice", "true"),
         ];
         for (_, name, value) in implied.iter().filter(|(applies, ..)| *applies) {
             add(&mut headers, name, value);
@@ -201,7 +201,7 @@ impl Runner<'_> {
 
     fn result_lines(&mut self, words: &Words, paged: &Paged) -> Vec<String> {
         let mut lines: Vec<String> =
-            words.asks.iter().flat_map(|ask| self.diagnostic_lines(ask, &paged.first)).collect();
+            words.flags.iter().flat_map(|ask| self.diagnostic_lines(ask, &paged.first)).collect();
         let rows = paged.rows.iter().map(|row| json::to_string(&visible_row(words, row)));
         let mut rows: Vec<String> = rows.collect();
         if words.has("any") {

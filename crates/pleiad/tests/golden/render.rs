@@ -40,14 +40,14 @@ const NOT_HEADERS: [&str; 6] = ["system", "pages", "changes", "sorted", "ids", "
 
 pub fn answer(words: &Words, answer: &Answer, masks: &mut Masks) -> Vec<String> {
     let mut lines = vec![status(answer)];
-    for ask in words.asks.iter().filter(|ask| !NOT_HEADERS.contains(&ask.as_str())) {
+    for ask in words.flags.iter().filter(|ask| !NOT_HEADERS.contains(&ask.as_str())) {
         lines.push(header(ask, answer.header_of(ask), masks));
     }
-    if words.asks("pages") {
+    if words.has_flag("pages") {
         let pages: Vec<String> = answer.pages.iter().map(usize::to_string).collect();
         lines.push(format!("pages {}", pages.join(" ")));
     }
-    if !words.asks("nobody") {
+    if !words.has_flag("nobody") {
         lines.extend(body(words, answer, masks));
     }
     lines
@@ -94,7 +94,7 @@ fn operation_lines(words: &Words, result: &Value, masks: &mut Masks) -> Vec<Stri
     let number = |name: &str| result.get(name).and_then(Value::as_i64);
     let (status, substatus) = (number("statusCode").unwrap_or_default(), number("subStatusCode"));
     let mut line = substatus.map_or(status.to_string(), |substatus| format!("{status}/{substatus}"));
-    if words.asks("charge") {
+    if words.has_flag("charge") {
         line += &format!(" charge {}", result.get("requestCharge").map(json::to_string).unwrap_or_default());
     }
     if status >= 400 {
@@ -116,16 +116,16 @@ fn hide_range(message: String, answer: &Answer) -> String {
 
 fn feed_lines(words: &Words, name: &str, rows: &[Value], masks: &mut Masks) -> Vec<String> {
     let title = format!("{name} {}", rows.len());
-    if words.asks("ids") {
+    if words.has_flag("ids") {
         let mut ids: Vec<&str> = rows.iter().filter_map(|row| row.get("id")?.as_str()).collect();
-        if words.asks("sorted") {
+        if words.has_flag("sorted") {
             ids.sort_unstable();
         }
         let shown = Some(masks.mask(&ids.join(" "))).filter(|ids| !ids.is_empty());
         return std::iter::once(title).chain(shown).collect();
     }
     let mut rows = rows.to_vec();
-    if words.asks("sorted") {
+    if words.has_flag("sorted") {
         rows.sort_by_cached_key(|row| json::to_string(&without_system(row)));
     }
     std::iter::once(title).chain(rows.iter().flat_map(|row| pretty(&visible(words, row), masks))).collect()
@@ -137,7 +137,7 @@ pub fn visible(words: &Words, value: &Value) -> Value {
     let mut object = object.clone();
     if let Some(only) = words.option("only") {
         object.retain(|name, _| only.split(',').any(|wanted| wanted == name));
-    } else if !words.asks("system") {
+    } else if !words.has_flag("system") {
         return without_times(&without_system(value));
     }
     without_times(&Value::Object(object))

@@ -84,9 +84,9 @@ impl Runner<'_> {
         match step.words.first.as_str() {
             "settings" | "database" => Ok(Vec::new()),
             "container" => self.container(&step.words),
-            "item" => self.items(&step.words, 1),
-            "items" if step.body.is_some() => self.create_items(step),
-            "items" => self.items(&step.words, count(&step.words)?),
+            "item" => self.create_numbered_items(&step.words, 1),
+            "items" if step.body.is_some() => self.create_listed_items(step),
+            "items" => self.create_numbered_items(&step.words, count(&step.words)?),
             "query" => self.query(step),
             "values" => self.values(step),
             "in" => {
@@ -132,17 +132,17 @@ impl Runner<'_> {
 
     /// `item {"id":"1"}`, or `items 100 {"id":"<n>"}` for n from 1 to 100: in the current container, under the key that
     /// they contain.
-    fn items(&mut self, words: &Words, count: u32) -> Result<Vec<String>> {
+    fn create_numbered_items(&mut self, words: &Words, count: u32) -> Result<Vec<String>> {
         let written = words.body.as_deref().ok_or("an item is a JSON object")?;
         for n in 1..=count {
             let body = self.expand(&written.replace("<n>", &n.to_string()));
-            self.item(&body)?;
+            self.create_item(&body)?;
         }
         Ok(Vec::new())
     }
 
     /// `items {"pk":"a"}` and a line per item: adds the common members, and a number as id if the item has none.
-    fn create_items(&mut self, step: &Step) -> Result<Vec<String>> {
+    fn create_listed_items(&mut self, step: &Step) -> Result<Vec<String>> {
         let common = step.words.body.as_deref().map(parse).transpose()?;
         for line in step.body.as_deref().unwrap_or_default().lines() {
             let Value::Object(own) = parse(&self.expand(line))? else { return Err(format!("`{line}` is no item")) };
@@ -155,12 +155,12 @@ impl Runner<'_> {
             for (name, value) in own.iter().chain(common.filter(|(name, _)| own.get(name).is_none())) {
                 item.set(name, value.clone());
             }
-            self.item(&json::to_string(&item.into()))?;
+            self.create_item(&json::to_string(&item.into()))?;
         }
         Ok(Vec::new())
     }
 
-    fn item(&mut self, body: &str) -> Result<()> {
+    fn create_item(&mut self, body: &str) -> Result<()> {
         let item = parse(body)?;
         let key = self.definitions.get(&self.container).and_then(|definition| definition.partition_key.as_ref());
         let key = key.map(|definition| PartitionKey::extract(definition, &item).to_json());
@@ -218,7 +218,7 @@ impl Runner<'_> {
         let body = self.expand(words.body.as_deref().or(step.body.as_deref()).unwrap_or_default());
         let (response, json) = self.exchange(&words.first, &path, headers.clone(), &body)?;
         let mut answer = Answer { pages: vec![render::rows(json.as_ref()).len()], response, body: json };
-        while words.asks("pages") && answer.pages.len() < PAGES_MAX {
+        while words.has_flag("pages") && answer.pages.len() < PAGES_MAX {
             let Some(token) = answer.response.header("x-ms-continuation") else { break };
             let next = with(&headers, "x-ms-continuation", token);
             if words.has("split") && answer.pages.len() == 1 {
@@ -229,7 +229,7 @@ impl Runner<'_> {
             answer.body = render::joined(answer.body.take(), json);
             answer.response = response;
         }
-        while words.asks("changes") && answer.response.status == 200 && answer.pages.len() < PAGES_MAX {
+        while words.has_flag("changes") && answer.response.status == 200 && answer.pages.len() < PAGES_MAX {
             let position = answer.response.header("etag").ok_or("a change feed without an etag")?;
             let next = with(&headers, "if-none-match", position);
             if words.has("split") && answer.pages.len() == 1 {
@@ -345,8 +345,8 @@ impl Runner<'_> {
         while let Some((before, after)) = rest.split_once('<') {
             out += before;
             match after.split_once('>').and_then(|(inner, after)| Some((self.placeholder(inner)?, after))) {
-                Some((meaning, after)) => {
-                    out += &meaning;
+                Some((value, after)) => {
+                    out += &value;
                     rest = after;
                 }
                 None => {

@@ -1,6 +1,6 @@
 //! Stack traces as script authors see them.
 
-use super::{author_frames, frame_position, truncated};
+use super::{frame_position, script_frames, truncated};
 
 #[test]
 fn frame_positions_exclude_the_factory_prefix() {
@@ -13,7 +13,7 @@ fn frame_positions_exclude_the_factory_prefix() {
 #[test]
 fn frames_of_internal_files_are_removed() {
     let frames = "    at main (<input>:3:14)\n    at apply (native)\n    at run (api.js:7:7)\n";
-    assert_eq!(author_frames(frames, "import"), "   at main (import:3:14)");
+    assert_eq!(script_frames(frames, "import"), "   at main (import:3:14)");
 }
 
 #[test]

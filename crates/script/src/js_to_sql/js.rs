@@ -114,9 +114,9 @@ impl JsParser {
 
     fn expression(&mut self) -> Option<Js> {
         self.depth += 1;
-        let made = if self.depth > DEPTH_MAX { None } else { self.binary(0) };
+        let parsed = if self.depth > DEPTH_MAX { None } else { self.binary(0) };
         self.depth -= 1;
-        made
+        parsed
     }
 
     fn binary(&mut self, level: usize) -> Option<Js> {
@@ -130,9 +130,9 @@ impl JsParser {
 
     fn unary(&mut self) -> Option<Js> {
         self.depth += 1;
-        let made = if self.depth > DEPTH_MAX { None } else { self.prefixed() };
+        let parsed = if self.depth > DEPTH_MAX { None } else { self.prefixed() };
         self.depth -= 1;
-        made
+        parsed
     }
 
     fn prefixed(&mut self) -> Option<Js> {
@@ -145,11 +145,11 @@ impl JsParser {
         if self.take_keyword("typeof") {
             return Some(Js::TypeOf(Box::new(self.unary()?)));
         }
-        let mut made = self.primary()?;
-        while let Some(longer) = self.postfix(&made)? {
-            made = longer;
+        let mut parsed = self.primary()?;
+        while let Some(longer) = self.postfix(&parsed)? {
+            parsed = longer;
         }
-        Some(made)
+        Some(parsed)
     }
 
     /// The postfix of a value: a member, an index or a call. Some(None) if none follows.
@@ -165,7 +165,7 @@ impl JsParser {
         if self.punctuator("[").is_none() {
             return Some(None);
         }
-        let made = match self.next()? {
+        let access = match self.next()? {
             JsToken::Text(name) => member(target, name),
             JsToken::Number(n) if n.fract() == 0.0 && n <= f64::from(u32::MAX) => {
                 Js::Index(Box::new(target.clone()), n as u32)
@@ -173,7 +173,7 @@ impl JsParser {
             _ => return None,
         };
         self.punctuator("]")?;
-        Some(Some(made))
+        Some(Some(access))
     }
 
     fn call(&mut self, target: &Js, name: String) -> Option<Option<Js>> {
@@ -263,9 +263,9 @@ fn tokens(text: &str) -> Option<Vec<(JsToken, bool)>> {
     let mut found = Vec::new();
     let mut rest = text;
     while let Some((is_on_new_line, from)) = skip_trivia(rest)? {
-        let (token, left) = token(from)?;
+        let (token, remaining) = token(from)?;
         found.push((token, is_on_new_line));
-        rest = left;
+        rest = remaining;
     }
     Some(found)
 }
@@ -319,14 +319,14 @@ fn number(text: &str) -> Option<(JsToken, &str)> {
 }
 
 fn string(text: &str, quote: char) -> Option<(JsToken, &str)> {
-    let mut made = String::new();
+    let mut unescaped = String::new();
     let mut rest = text.chars();
     loop {
         match rest.next()? {
-            c if c == quote => return Some((JsToken::Text(made), rest.as_str())),
-            '\\' => made.push(unescape(rest.next()?)?),
+            c if c == quote => return Some((JsToken::Text(unescaped), rest.as_str())),
+            '\\' => unescaped.push(unescape(rest.next()?)?),
             '\n' | '\r' => return None,
-            c => made.push(c),
+            c => unescaped.push(c),
         }
     }
 }

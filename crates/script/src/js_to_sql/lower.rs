@@ -85,8 +85,8 @@ fn boolean(js: &Js, scope: &LambdaScope) -> Option<Sql> {
 pub fn projection(js: &Js, scope: &LambdaScope) -> Option<Sql> {
     match js {
         Js::Object(properties) => {
-            let made = properties.iter().map(|(name, value)| Some((name.clone(), projection(value, scope)?)));
-            Some(Sql::Object(made.collect::<Option<_>>()?))
+            let lowered = properties.iter().map(|(name, value)| Some((name.clone(), projection(value, scope)?)));
+            Some(Sql::Object(lowered.collect::<Option<_>>()?))
         }
         Js::Name(_) | Js::Member(..) | Js::Index(..) => path(js, scope),
         _ => literal(js).map(Sql::Literal).or_else(|| Some(Sql::OrFalse(Box::new(boolean(js, scope)?)))),

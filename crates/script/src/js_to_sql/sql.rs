@@ -171,8 +171,8 @@ fn write_path(alias: &str, keys: &[PathKey], f: &mut fmt::Formatter<'_>) -> fmt:
 }
 
 fn write_object(properties: &[(String, Sql)], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let made: Vec<String> = properties.iter().map(|(name, value)| format!("{}: {value}", quoted(name))).collect();
-    write!(f, "{{{}}}", made.join(", "))
+    let members: Vec<String> = properties.iter().map(|(name, value)| format!("{}: {value}", quoted(name))).collect();
+    write!(f, "{{{}}}", members.join(", "))
 }
 
 /// Equality with a value of another type is undefined or false, depending on the SQL engine; `??` makes both false.

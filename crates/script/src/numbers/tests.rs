@@ -2,7 +2,7 @@
 
 use pleiad_model::Kind;
 
-use super::number;
+use super::error_number;
 
 #[test]
 fn error_numbers_match_error_codes() {
@@ -17,6 +17,6 @@ fn error_numbers_match_error_codes() {
         (Kind::Internal, 500),
     ];
     for (kind, want) in table {
-        assert_eq!(number(kind), want, "{kind:?}");
+        assert_eq!(error_number(kind), want, "{kind:?}");
     }
 }

@@ -51,9 +51,9 @@ fn dropping_an_unfinished_call_frees_its_thread() {
 }
 
 /// A clock that stands still, as for a loop that never checks it, until the test moves it.
-struct Stuck(AtomicU64);
+struct StuckClock(AtomicU64);
 
-impl Env for Stuck {
+impl Env for StuckClock {
     fn now_ms(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -65,9 +65,9 @@ impl Env for Stuck {
 
 #[test]
 fn a_stuck_thread_is_replaced_and_the_pool_stays_bounded() {
-    let clock = Arc::new(Stuck(AtomicU64::new(1)));
+    let clock = Arc::new(StuckClock(AtomicU64::new(1)));
     let limits = ScriptLimits { hard_ms: 50, ..ScriptLimits::default() };
-    let pool = ScriptPool::new(limits, Arc::<Stuck>::clone(&clock), 1);
+    let pool = ScriptPool::new(limits, Arc::<StuckClock>::clone(&clock), 1);
     let (stuck, fine) = (Program::new("s", "function () { while (true) {} }"), Program::new("f", "function () {}"));
     let cause = |program: &Program| pool.run(program, procedure(&[]), |_| Vec::new()).error.map(|error| error.cause);
     assert_eq!(cause(&stuck), Some(Cause::TimedOut));

@@ -30,7 +30,7 @@ const TWO: &str = r#"{"id":"2","n":2}"#;
 const THREE: &str = r#"{"id":"3","n":3}"#;
 
 #[test]
-fn arguments_arrive_and_a_body_comes_back() {
+fn arguments_are_passed_and_the_body_is_returned() {
     let source = "function (a, b, c) { getContext().getResponse().setBody([a, b.x, c === undefined]); }";
     let outcome = TestHost::default().run(&mut runtime(), source, procedure(&["1", r#"{"x":"ü"}"#]));
     assert_eq!(outcome.response_body.as_deref(), Some(r#"[1,"ü",true]"#));
@@ -139,7 +139,7 @@ fn conditions_on_the_etag() {
 }
 
 #[test]
-fn feeds_come_in_pages_with_continuations() {
+fn feeds_are_paged_with_continuations() {
     let source = "function () {
         let seen = [];
         (function next(continuation) {
@@ -299,8 +299,8 @@ fn replies_may_arrive_in_any_order_and_number() {
     }";
     let (mut runtime, mut host) = (runtime(), TestHost::of(&[ONE, TWO, THREE]));
     let mut session = runtime.start(&Program::new("test", source), procedure(&[]));
-    let ScriptStep::Execute(asked) = session.step(Vec::new()) else { panic!("no operations requested") };
-    let mut replies: Vec<_> = asked.into_iter().map(|operation| host.reply_to(operation)).collect();
+    let ScriptStep::Execute(operations) = session.step(Vec::new()) else { panic!("no operations requested") };
+    let mut replies: Vec<_> = operations.into_iter().map(|operation| host.reply_to(operation)).collect();
     let third = replies.pop().unwrap();
     assert!(matches!(session.step(vec![third]), ScriptStep::Execute(none) if none.is_empty()));
     let ScriptStep::Done(outcome) = session.step(replies) else { panic!("not done") };

@@ -17,7 +17,7 @@ fn check_result(source: &str, arguments: &str, want: &str) {
 }
 
 #[test]
-fn values_go_in_and_come_out() {
+fn values_convert_to_javascript_and_back() {
     check_result("function (x) { return x * 2 }", "[21]", "42");
     check_result(
         "x => x",

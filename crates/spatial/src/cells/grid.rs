@@ -40,11 +40,11 @@ impl Grid {
     /// `None` if the box lies outside the space, with a margin: a shape stored at the border could still touch a box
     /// close to it.
     pub fn block_of_extent(&self, area: &Extent) -> Option<CellBlock> {
-        let meets = |side: (f64, f64), space: (f64, f64)| {
+        let overlaps = |side: (f64, f64), space: (f64, f64)| {
             let margin = 1e-9 * (space.1.abs().max(space.0.abs()));
             side.0 <= space.1 + margin && side.1 >= space.0 - margin
         };
-        (meets(area.x, self.x) && meets(area.y, self.y)).then(|| self.block(area.x, area.y))
+        (overlaps(area.x, self.x) && overlaps(area.y, self.y)).then(|| self.block(area.x, area.y))
     }
 
     pub fn contains(&self, area: &Extent) -> bool {

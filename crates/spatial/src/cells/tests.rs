@@ -48,7 +48,7 @@ fn malformed_bytes_are_no_cell() {
 #[test]
 fn a_small_search_reads_few_ranges() {
     let zurich = shape(&[(8.54, 47.37)], Geospatial::Geography).unwrap();
-    let ranges = search(&zurich, 1000.0, &Space::Globe);
+    let ranges = search_ranges(&zurich, 1000.0, &Space::Globe);
     assert!(ranges.len() < 80);
     let hit = |x: f64, y: f64| {
         let cells = cover(&shape(&[(x, y)], Geospatial::Geography).unwrap(), &Space::Globe);
@@ -125,7 +125,7 @@ fn two_shapes() -> impl Strategy<Value = (Points, Points)> {
 }
 
 fn found(a: &Geometry, b: &Geometry, reach: f64, space: &Space) -> bool {
-    let ranges = search(b, reach, space);
+    let ranges = search_ranges(b, reach, space);
     cover(a, space).iter().any(|cell| ranges.iter().any(|range| range.contains(cell)))
 }
 
@@ -163,9 +163,9 @@ proptest! {
     }
 
     #[test]
-    fn degenerate_rings_are_found_too(a in degenerate_ring(), b in prop_oneof![degenerate_ring(), random_shape()], turned in any::<bool>()) {
+    fn degenerate_rings_are_found_too(a in degenerate_ring(), b in prop_oneof![degenerate_ring(), random_shape()], swapped in any::<bool>()) {
         let b = b.into_iter().map(on_globe).collect::<Vec<_>>();
-        let (a, b) = if turned { (b, a) } else { (a, b) };
+        let (a, b) = if swapped { (b, a) } else { (a, b) };
         for (geospatial, space) in [(Geospatial::Geography, Space::Globe), (Geospatial::Geometry, PLANE)] {
             if let (Some(a), Some(b)) = (shape(&a, geospatial), shape(&b, geospatial)) {
                 check_found(&a, &b, 0.1, &space)?;
@@ -186,7 +186,7 @@ proptest! {
     fn ranges_are_sorted_and_disjoint((a, _) in two_shapes(), reach in 0.0..1e7f64) {
         let points = a.into_iter().map(on_globe).collect::<Vec<_>>();
         if let Some(shape) = shape(&points, Geospatial::Geography) {
-            let ranges = search(&shape, reach, &Space::Globe);
+            let ranges = search_ranges(&shape, reach, &Space::Globe);
             prop_assert!(ranges.iter().all(|range| range.from < range.to));
             prop_assert!(ranges.windows(2).all(|pair| pair[0].to < pair[1].from));
         }

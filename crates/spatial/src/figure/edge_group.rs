@@ -1,4 +1,4 @@
-//! Edge groups: neighbouring edges with a bounding ball, which are compared or skipped together.
+//! Edge groups: neighboring edges with a bounding ball, which are compared or skipped together.
 //!
 //! Invariant: no point of a group's edges is outside its ball, so whatever is far from the ball is far from all of
 //! them. This is why two boundaries of thousands of points are compared in milliseconds and not in seconds.

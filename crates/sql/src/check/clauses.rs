@@ -138,7 +138,7 @@ pub(super) fn is_document_path(expr: &Expr, select: &Select) -> bool {
     let ExprKind::Access { base, steps } = &expr.kind else { return false };
     let ExprKind::Name(name) = &base.kind else { return false };
     let Some(root) = select.from.first() else { return false };
-    let is_item = !root.each && matches!(root.expr.kind, ExprKind::Name(_) | ExprKind::Access { .. });
+    let is_item = !root.unnest && matches!(root.expr.kind, ExprKind::Name(_) | ExprKind::Access { .. });
     is_item && root.name() == Some(name) && steps.iter().all(is_constant_step)
 }
 

@@ -125,15 +125,15 @@ impl GroupKeys {
     pub fn prefix_of<'e>(&self, expr: &'e Expr) -> Option<(usize, &'e [AstStep])> {
         let ExprKind::Access { base, steps } = &expr.kind else { return None };
         self.lengths.range(..steps.len()).rev().find_map(|count| {
-            let (taken, left) = steps.split_at(*count);
-            let at = match taken {
+            let (prefix, rest) = steps.split_at(*count);
+            let at = match prefix {
                 [] => self.position(base),
                 taken => {
                     let kind = ExprKind::Access { base: base.clone(), steps: taken.to_vec() };
                     self.position(&Expr { kind, span: expr.span })
                 }
             };
-            Some((at?, left))
+            Some((at?, rest))
         })
     }
 }

@@ -44,7 +44,7 @@ fn check_other_clauses(select: &Select, span: Span) -> Result<(), Diagnostic> {
     if select.from.len() > 1 {
         return source("SC2224", "JOIN");
     }
-    if first.is_some_and(|first| first.each) {
+    if first.is_some_and(|first| first.unnest) {
         return source("SC2223", "FROM x IN");
     }
     if first.is_some_and(|first| matches!(first.expr.kind, ExprKind::Subquery { .. })) {

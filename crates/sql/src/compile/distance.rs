@@ -43,7 +43,7 @@ impl<'q> Compiler<'q> {
             (Operand::Known(left), Operand::Known(right)) => measure
                 .between(left, right)
                 .map_or(ScalarExpr::Undefined, |distance| ScalarExpr::Constant(distance.into())),
-            _ => ScalarExpr::Distance(Box::new(Distance { measure, left, right, search })),
+            _ => ScalarExpr::Distance(Box::new(Distance { metric: measure, left, right, search })),
         })
     }
 

@@ -6,23 +6,23 @@ use pleiad_text::{Analyzer, DISTANCE_MAX, Statistics};
 
 use super::Compiler;
 use crate::block::ScalarExpr;
-use crate::expr::full_text::{FullText, FullTextTest, SearchTerms, text_query};
+use crate::expr::full_text::{FullText, FullTextFunction, SearchTerms, text_query};
 use crate::parse::ast::Expr;
 
 impl<'q> Compiler<'q> {
     /// `None` for other functions. The caller has checked the number of arguments.
     pub(super) fn full_text(&mut self, name: &str, arguments: &'q [Expr]) -> Result<Option<ScalarExpr>> {
-        let test = match name {
-            "FULLTEXTCONTAINS" | "FULLTEXTCONTAINSALL" => FullTextTest::All,
-            "FULLTEXTCONTAINSANY" => FullTextTest::Any,
-            "_FULLTEXTWORDCOUNT" => FullTextTest::Length,
+        let function = match name {
+            "FULLTEXTCONTAINS" | "FULLTEXTCONTAINSALL" => FullTextFunction::All,
+            "FULLTEXTCONTAINSANY" => FullTextFunction::Any,
+            "_FULLTEXTWORDCOUNT" => FullTextFunction::Length,
             "_FULLTEXTSCORE" => return self.full_text_score(arguments).map(Some),
             _ => return Ok(None),
         };
         let Some((text, terms)) = arguments.split_first() else { return Ok(None) };
         let text = self.scalar(text)?;
         let terms = terms.iter().map(|term| self.scalar(term)).collect::<Result<_>>()?;
-        self.full_text_node(test, text, terms).map(Some)
+        self.full_text_node(function, text, terms).map(Some)
     }
 
     /// `_FullTextScore(path, [terms], documents, words, [hits])`: what SDKs send once they know the statistics.
@@ -42,10 +42,15 @@ impl<'q> Compiler<'q> {
             hits,
         };
         let terms = terms.into_iter().map(ScalarExpr::Constant).collect();
-        self.full_text_node(FullTextTest::Score(statistics), text, terms)
+        self.full_text_node(FullTextFunction::Score(statistics), text, terms)
     }
 
-    fn full_text_node(&self, test: FullTextTest, text: ScalarExpr, terms: Vec<ScalarExpr>) -> Result<ScalarExpr> {
+    fn full_text_node(
+        &self,
+        function: FullTextFunction,
+        text: ScalarExpr,
+        terms: Vec<ScalarExpr>,
+    ) -> Result<ScalarExpr> {
         let analyzer = Analyzer::new(language(self.bind.full_text, &text));
         let known = terms.iter().map(ScalarExpr::constant).collect::<Option<Vec<&Value>>>();
         let terms = match known {
@@ -59,7 +64,7 @@ impl<'q> Compiler<'q> {
                 }
             }
         };
-        Ok(ScalarExpr::FullText(Box::new(FullText { test, text, analyzer, terms })))
+        Ok(ScalarExpr::FullText(Box::new(FullText { function, text, analyzer, terms })))
     }
 }
 

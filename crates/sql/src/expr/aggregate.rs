@@ -135,10 +135,10 @@ impl Aggregator {
     }
 
     /// Adds a precomputed total to a count or sum; no effect on other aggregates.
-    pub fn add_text_count(&mut self, figure: u64) {
+    pub fn add_text_count(&mut self, total: u64) {
         match &mut self.state {
-            AggregateState::Count(count) => *count += figure,
-            AggregateState::Sum { sum, count, .. } => (*sum, *count) = (sum.plus(Number::from(figure)), *count + 1),
+            AggregateState::Count(count) => *count += total,
+            AggregateState::Sum { sum, count, .. } => (*sum, *count) = (sum.plus(Number::from(total)), *count + 1),
             _ => {}
         }
     }
@@ -252,29 +252,29 @@ impl AggregateKind {
 /// A sum that is an exact integer as long as all values are integers and it fits into 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sum {
-    Whole(i64),
-    Real(f64),
+    Int(i64),
+    Float(f64),
 }
 
 impl Default for Sum {
     fn default() -> Self {
-        Sum::Whole(0)
+        Sum::Int(0)
     }
 }
 
 impl Sum {
     pub fn plus(self, number: Number) -> Self {
         let exact = match (self, number.as_i64()) {
-            (Sum::Whole(sum), Some(number)) => sum.checked_add(number),
+            (Sum::Int(sum), Some(number)) => sum.checked_add(number),
             _ => None,
         };
-        exact.map_or_else(|| Sum::Real(self.number().as_f64() + number.as_f64()), Sum::Whole)
+        exact.map_or_else(|| Sum::Float(self.number().as_f64() + number.as_f64()), Sum::Int)
     }
 
     pub fn number(self) -> Number {
         match self {
-            Sum::Whole(sum) => Number::Int(sum),
-            Sum::Real(sum) => Number::Float(sum),
+            Sum::Int(sum) => Number::Int(sum),
+            Sum::Float(sum) => Number::Float(sum),
         }
     }
 }

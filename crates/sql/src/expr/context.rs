@@ -58,7 +58,7 @@ impl Context<'_> {
     /// interrupt when due.
     pub fn count_steps(&self, steps: usize) -> Result<()> {
         match self.interrupt {
-            Some(watch) if self.memory.check_due(steps) => watch.check(),
+            Some(interrupt) if self.memory.check_due(steps) => interrupt.check(),
             _ => Ok(()),
         }
     }
@@ -73,12 +73,12 @@ impl Context<'_> {
     /// Evaluates `make`, then releases its temporaries and charges only the result to the memory budget.
     pub fn charge_result<'a>(&self, make: impl FnOnce() -> Result<Datum<'a>>) -> Result<Datum<'a>> {
         let before = self.memory.mark();
-        let made = make()?;
+        let result = make()?;
         self.memory.release_to(before);
-        if let Some(Cow::Owned(value)) = &made {
+        if let Some(Cow::Owned(value)) = &result {
             self.memory.reserve(memory_bytes(value))?;
         }
-        Ok(made)
+        Ok(result)
     }
 
     /// Like `charge_result`, but returns an owned value.
@@ -120,9 +120,9 @@ impl MemoryBudget {
     }
 
     fn check_due(&self, steps: usize) -> bool {
-        let made = self.steps.get().saturating_add(steps);
-        let due = made >= STEPS_BETWEEN_CHECKS;
-        self.steps.set(if due { 0 } else { made });
+        let total = self.steps.get().saturating_add(steps);
+        let due = total >= STEPS_BETWEEN_CHECKS;
+        self.steps.set(if due { 0 } else { total });
         due
     }
 

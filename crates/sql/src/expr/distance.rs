@@ -12,9 +12,9 @@ use crate::block::{Distance, Operand};
 use crate::document::Bindings;
 
 pub fn between<'a>(distance: &'a Distance, rows: Bindings<'a>, cx: &Context<'_>) -> Result<Datum<'a>> {
-    let Some(left) = vector(&distance.left, distance.measure, rows, cx)? else { return Ok(None) };
-    let Some(right) = vector(&distance.right, distance.measure, rows, cx)? else { return Ok(None) };
-    Ok(distance.measure.between(&left, &right).map(|distance| Cow::Owned(Value::from(distance))))
+    let Some(left) = vector(&distance.left, distance.metric, rows, cx)? else { return Ok(None) };
+    let Some(right) = vector(&distance.right, distance.metric, rows, cx)? else { return Ok(None) };
+    Ok(distance.metric.between(&left, &right).map(|distance| Cow::Owned(Value::from(distance))))
 }
 
 fn vector<'a>(

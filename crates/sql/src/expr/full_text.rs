@@ -15,7 +15,7 @@ use crate::document::Bindings;
 
 /// A compiled call, with its language and analyzed constant terms.
 pub struct FullText {
-    pub test: FullTextTest,
+    pub function: FullTextFunction,
     pub text: ScalarExpr,
     pub analyzer: Analyzer,
     pub terms: SearchTerms,
@@ -23,7 +23,7 @@ pub struct FullText {
 
 /// Which function is evaluated.
 #[derive(Clone, Debug, PartialEq)]
-pub enum FullTextTest {
+pub enum FullTextFunction {
     All,
     Any,
     /// The number of words; 0 if the value is not a string, so that sums are defined.
@@ -47,7 +47,7 @@ impl FullText {
     pub(super) fn evaluate<'a>(&'a self, rows: Bindings<'a>, cx: &Context<'_>) -> Result<Datum<'a>> {
         let value = evaluate(&self.text, rows, cx)?;
         let text = value.as_deref().and_then(Value::as_str);
-        if self.test == FullTextTest::Length {
+        if self.function == FullTextFunction::Length {
             let words = text.map_or(0, |text| self.analyzer.count_words(text));
             return Ok(number(Number::Int(words as i64)));
         }
@@ -68,12 +68,12 @@ impl FullText {
     fn apply<'a>(&self, text: &str, terms: &[TextQuery]) -> Datum<'a> {
         let words = self.analyzer.analyze(text);
         let truth = |truth| Some(Cow::Owned(Value::Bool(truth)));
-        match &self.test {
-            FullTextTest::All => truth(terms.iter().all(|term| term.occurs_in(&words))),
-            FullTextTest::Any => truth(terms.iter().any(|term| term.occurs_in(&words))),
-            FullTextTest::Length => number(Number::Int(words.len() as i64)),
-            FullTextTest::Score(statistics) => {
-                let occurrences = terms.iter().map(|term| term.hits(&words));
+        match &self.function {
+            FullTextFunction::All => truth(terms.iter().all(|term| term.occurs_in(&words))),
+            FullTextFunction::Any => truth(terms.iter().any(|term| term.occurs_in(&words))),
+            FullTextFunction::Length => number(Number::Int(words.len() as i64)),
+            FullTextFunction::Score(statistics) => {
+                let occurrences = terms.iter().map(|term| term.occurrences(&words));
                 number(Number::from(bm25(statistics, occurrences, words.len())))
             }
         }

@@ -26,7 +26,7 @@ enum LikePiece {
 
 #[derive(Clone, Debug)]
 enum LikeElement {
-    One(char),
+    Char(char),
     Any,
     Set { negated: bool, ranges: Vec<(char, char)> },
 }
@@ -39,15 +39,15 @@ impl LikePattern {
         let mut sets_close = true; // after a `[` without `]` no other set is parsed: each attempt reads to the end
         while let Some(c) = take(&mut rest) {
             match c {
-                c if Some(c) == escape => piece.push(LikeElement::One(take(&mut rest).unwrap_or(c))),
+                c if Some(c) == escape => piece.push(LikeElement::Char(take(&mut rest).unwrap_or(c))),
                 '%' => pieces.push(LikePiece::new(std::mem::take(&mut piece))?),
                 '_' => piece.push(LikeElement::Any),
                 '[' if sets_close => {
                     let set = set(&mut rest, escape);
                     sets_close = set.is_some();
-                    piece.push(set.unwrap_or(LikeElement::One('[')));
+                    piece.push(set.unwrap_or(LikeElement::Char('[')));
                 }
-                c => piece.push(LikeElement::One(c)),
+                c => piece.push(LikeElement::Char(c)),
             }
         }
         pieces.push(LikePiece::new(piece)?);
@@ -68,7 +68,7 @@ impl LikePattern {
 
 impl LikePiece {
     fn new(elements: Vec<LikeElement>) -> Result<Self> {
-        let plain = elements.iter().map(|e| if let LikeElement::One(c) = e { Some(*c) } else { None });
+        let plain = elements.iter().map(|e| if let LikeElement::Char(c) = e { Some(*c) } else { None });
         match plain.collect::<Option<String>>() {
             Some(text) => Ok(LikePiece::Plain(text)),
             None if elements.iter().map(LikeElement::steps).sum::<usize>() <= LOOSE_PIECE_MAX => {
@@ -113,14 +113,14 @@ impl LikeElement {
     /// The most comparisons that `accepts` makes.
     fn steps(&self) -> usize {
         match self {
-            LikeElement::One(_) | LikeElement::Any => 1,
+            LikeElement::Char(_) | LikeElement::Any => 1,
             LikeElement::Set { ranges, .. } => 1 + ranges.len(),
         }
     }
 
     fn accepts(&self, c: char) -> bool {
         match self {
-            LikeElement::One(own) => *own == c,
+            LikeElement::Char(own) => *own == c,
             LikeElement::Any => true,
             LikeElement::Set { negated, ranges } => {
                 ranges.iter().any(|(low, high)| (*low..=*high).contains(&c)) != *negated

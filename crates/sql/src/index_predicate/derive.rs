@@ -12,7 +12,7 @@ use super::{
 };
 use crate::block::{AccessStep, Block, LikeOperand, RowSource, RowSourceKind, ScalarExpr};
 use crate::expr::aggregate::AggregateKind;
-use crate::expr::full_text::{FullText, FullTextTest, SearchTerms};
+use crate::expr::full_text::{FullText, FullTextFunction, SearchTerms};
 use crate::parse::ast::{BinaryOp, SubqueryForm, UnaryOp};
 
 /// The path in the item of each slot; `None` for slots with a computed value.
@@ -33,7 +33,7 @@ impl Paths {
             RowSourceKind::Rows(_) => None,
         };
         self.slots.push(source_path.map(|mut path| {
-            if source.each {
+            if source.unnest {
                 path.push(IndexStep::Element);
             }
             path
@@ -107,10 +107,10 @@ impl Paths {
                 Some(IndexPredicate::Path(PathPredicate { path: self.path(operand)?, value }))
             }
             ScalarExpr::Call { function, arguments } => self.call(function.name, node, arguments),
-            ScalarExpr::FullText(call) => match call.test {
-                FullTextTest::All => self.term_predicates(call).map(IndexPredicate::And),
-                FullTextTest::Any => self.term_predicates(call).map(IndexPredicate::Or),
-                FullTextTest::Length | FullTextTest::Score(_) => None,
+            ScalarExpr::FullText(call) => match call.function {
+                FullTextFunction::All => self.term_predicates(call).map(IndexPredicate::And),
+                FullTextFunction::Any => self.term_predicates(call).map(IndexPredicate::Or),
+                FullTextFunction::Length | FullTextFunction::Score(_) => None,
             },
             ScalarExpr::Subquery { form: SubqueryForm::Exists, block } => self.exists(block),
             _ => None,
@@ -297,10 +297,10 @@ impl Paths {
     pub fn text_aggregate<'b>(&self, kind: AggregateKind, node: &'b ScalarExpr) -> Option<TextAggregate<'b>> {
         match (kind, node) {
             (AggregateKind::Count, ScalarExpr::Constant(_)) => Some(TextAggregate::Items),
-            (AggregateKind::Sum, ScalarExpr::FullText(call)) if call.test == FullTextTest::Length => {
+            (AggregateKind::Sum, ScalarExpr::FullText(call)) if call.function == FullTextFunction::Length => {
                 Some(TextAggregate::Words { path: self.path(&call.text)?, language: call.analyzer.language() })
             }
-            (AggregateKind::CountIf, ScalarExpr::FullText(call)) if call.test == FullTextTest::All => {
+            (AggregateKind::CountIf, ScalarExpr::FullText(call)) if call.function == FullTextFunction::All => {
                 let SearchTerms::Known(terms) = &call.terms else { return None };
                 let [term] = terms.as_slice() else { return None };
                 let (path, language) = (self.path(&call.text)?, call.analyzer.language());

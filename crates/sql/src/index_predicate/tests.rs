@@ -6,7 +6,7 @@ use pleiad_model::policy::Geospatial;
 use super::index_predicate;
 use crate::Parameters;
 use crate::check;
-use crate::compile::{Bind, compile};
+use crate::compile::{BindContext, compile};
 
 const NONE: &str = "-";
 
@@ -14,7 +14,7 @@ fn explain(sql: &str) -> String {
     let list = json::parse(br#"[{"name":"@n","value":7},{"name":"@u"},{"name":"@list","value":[1,"a",[2]]}]"#).unwrap();
     let parameters = Parameters::from_value(Some(&list)).unwrap();
     let select = check::parse_and_check(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
-    let bind = Bind {
+    let bind = BindContext {
         parameters: &parameters,
         geospatial: Geospatial::Geography,
         embeddings: &[],
@@ -105,7 +105,7 @@ fn filters_without_an_index_predicate() {
 }
 
 #[test]
-fn and_uses_any_indexable_conjunct_or_needs_all() {
+fn conjunctions_use_any_indexable_term_and_disjunctions_need_all() {
     check_filters(&[
         ("c.a = 1 AND c.b > 2", "/a = 1 & 2 < /b"),
         ("c.a = 1 AND c.b != 2", "/a = 1"),

@@ -50,7 +50,7 @@ pub struct SelectItem {
 /// A source of rows. `unnest` distinguishes `x IN c.items` (one row per element) from `c.items x` (one row).
 #[derive(Clone, Debug, PartialEq)]
 pub struct FromItem {
-    pub each: bool,
+    pub unnest: bool,
     /// A name, a path from a name, a subquery or a function call.
     pub expr: Expr,
     pub alias: Option<Name>,
@@ -232,7 +232,7 @@ impl Select {
             }
             SelectSpec::List(_) => false,
         };
-        is_item && !source.each && matches!(source.expr.kind, ExprKind::Name(_)) && self.group_by.is_empty()
+        is_item && !source.unnest && matches!(source.expr.kind, ExprKind::Name(_)) && self.group_by.is_empty()
     }
 
     /// Visits the subqueries in this query's scalars, in text order. Does not descend into them.

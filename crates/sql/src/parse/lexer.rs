@@ -18,7 +18,7 @@ pub enum Token<'t> {
     /// Unsigned. May be infinite (`1e999`), which JSON cannot represent but an expression can.
     Number(Number),
     Symbol(Symbol),
-    Broken,
+    Invalid,
     End,
 }
 
@@ -142,7 +142,7 @@ impl<'t> Lexer<'t> {
         let start = self.at;
         self.take();
         if !self.peek().is_some_and(starts_word) {
-            return Token::Broken;
+            return Token::Invalid;
         }
         self.take_while(continues_word);
         Token::Parameter(&self.text[start..self.at])
@@ -157,7 +157,7 @@ impl<'t> Lexer<'t> {
             }
             None => {
                 self.at += first.len_utf8();
-                Token::Broken
+                Token::Invalid
             }
         }
     }
@@ -170,9 +170,9 @@ impl<'t> Lexer<'t> {
         // `12ab` is neither a number nor a name.
         if self.peek().is_some_and(continues_word) {
             self.take_while(continues_word);
-            return Token::Broken;
+            return Token::Invalid;
         }
-        number.map_or(Token::Broken, Token::Number)
+        number.map_or(Token::Invalid, Token::Number)
     }
 
     fn hexadecimal(&mut self) -> Option<Number> {
@@ -227,12 +227,12 @@ impl<'t> Lexer<'t> {
         loop {
             value.push_str(self.take_while(|c| c != '\\' && Some(c) != quote));
             match self.take() {
-                None => return Token::Broken,
+                None => return Token::Invalid,
                 Some('\\') => match self.escape() {
                     Some(c) => value.push(c),
                     None => valid = false, // read up to the closing quote, so that the message shows the whole literal
                 },
-                Some(_) => return if valid { Token::String(value) } else { Token::Broken },
+                Some(_) => return if valid { Token::String(value) } else { Token::Invalid },
             }
         }
     }

@@ -166,7 +166,7 @@ fn write_sources(from: &[FromItem], out: &mut SqlWriter) {
 
 fn write_source(source: &FromItem, out: &mut SqlWriter) {
     match &source.alias {
-        Some(alias) if source.each => {
+        Some(alias) if source.unnest => {
             out.push_str(&alias.text);
             out.push_str(" IN ");
             write_expr(&source.expr, ATOM, out);

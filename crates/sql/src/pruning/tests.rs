@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use super::{PrunedKeys, prune, ranges};
 use crate::Parameters;
-use crate::compile::Bind;
+use crate::compile::BindContext;
 use crate::parse::parse;
 
 fn definition(paths: &[&str]) -> PartitionKeyDefinition {
@@ -28,7 +28,7 @@ fn parameters() -> Parameters {
 }
 
 fn pruned(text: &str, definition: &PartitionKeyDefinition) -> PrunedKeys {
-    let bind = Bind {
+    let bind = BindContext {
         parameters: &parameters(),
         geospatial: Geospatial::Geography,
         embeddings: &[],

@@ -21,7 +21,7 @@ use pleiad_model::{Error, Object, Result, Value, json};
 
 use super::rewrite::{ORDER_FILTER, nesting_error, order_filter, payload};
 use crate::check::Counts;
-use crate::compile::{Bind, compile, constant};
+use crate::compile::{BindContext, compile, constant};
 use crate::expr::MemoryBudget;
 use crate::parse;
 use crate::parse::ast::{Expr, OrderBy, OrderByItem, Select, SelectSpec};
@@ -92,7 +92,7 @@ impl Hybrid {
     pub fn of(
         select: &Select,
         text: &str,
-        bind: Bind<'_>,
+        bind: BindContext<'_>,
         counts: Counts,
         format: ComponentFormat,
     ) -> Result<Option<Hybrid>> {
@@ -193,7 +193,7 @@ struct Scores {
 }
 
 impl Scores {
-    fn add(&mut self, component: &Component<'_>, select: &Select, text: &str, bind: Bind<'_>) -> Result<()> {
+    fn add(&mut self, component: &Component<'_>, select: &Select, text: &str, bind: BindContext<'_>) -> Result<()> {
         let is_reversed = component.weight < 0.0;
         let (score, descends, unscored) = match component.score {
             Score::Text { property, terms } => {
@@ -296,7 +296,7 @@ fn unsorted_filter(select: &Select) -> String {
 }
 
 /// The search terms of a score, given one by one or as an array.
-fn term_values(terms: &[Expr], bind: Bind<'_>) -> Result<Vec<Value>> {
+fn term_values(terms: &[Expr], bind: BindContext<'_>) -> Result<Vec<Value>> {
     let memory = MemoryBudget::new(TERM_BYTES_MAX);
     let mut found = Vec::new();
     for term in terms {
@@ -319,7 +319,7 @@ fn not_a_term() -> Error {
 }
 
 /// Whether the nearest vectors have the largest scores.
-fn nearest_is_largest(distance: &Expr, select: &Select, text: &str, bind: Bind<'_>) -> Result<bool> {
+fn nearest_is_largest(distance: &Expr, select: &Select, text: &str, bind: BindContext<'_>) -> Result<bool> {
     let key = OrderByItem { expr: distance.clone(), descending: false, direction: None };
     let sorted = Select { order_by: Some(OrderBy::Keys(vec![key])), ..select.clone() };
     Ok(compile(&sorted, text, bind)?.order.first().is_some_and(|key| key.descending))
@@ -329,17 +329,17 @@ impl GlobalStatistics {
     /// Adds the statistics of one range: a row of the statistics query.
     pub fn add(&mut self, row: &Value) -> Result<()> {
         let wrong = || Error::internal("statistics of another shape");
-        let whole =
+        let count =
             |value: Option<&Value>| value.and_then(Value::as_i64).and_then(|n| u64::try_from(n).ok()).ok_or_else(wrong);
         let list = |value: Option<&Value>| value.and_then(Value::as_array).map(<[Value]>::to_vec).ok_or_else(wrong);
-        self.documents += whole(row.get("documentCount"))?;
+        self.documents += count(row.get("documentCount"))?;
         for (at, text) in list(row.get("fullTextStatistics"))?.iter().enumerate() {
-            let hits = list(text.get("hitCounts"))?.iter().map(|hit| whole(Some(hit))).collect::<Result<Vec<_>>>()?;
+            let hits = list(text.get("hitCounts"))?.iter().map(|hit| count(Some(hit))).collect::<Result<Vec<_>>>()?;
             if self.texts.len() <= at {
                 self.texts.push((0, vec![0; hits.len()]));
             }
             if let Some((words, sums)) = self.texts.get_mut(at) {
-                *words += whole(text.get("totalWordCount"))?;
+                *words += count(text.get("totalWordCount"))?;
                 sums.iter_mut().zip(hits).for_each(|(sum, hits)| *sum += hits);
             }
         }

@@ -154,7 +154,7 @@ fn distinct_count(select: &Select) -> Option<MergeShape<'_>> {
     let [item] = select.spec.items() else { return None };
     let (kind, counted) = aggregate(&item.expr)?;
     let counts_rows = kind == AggregateKind::Count && matches!(counted.kind, ExprKind::Constant(_));
-    let is_bare = select.filter.is_none() && select.group_by.is_empty() && !source.each && !select.distinct;
+    let is_bare = select.filter.is_none() && select.group_by.is_empty() && !source.unnest && !select.distinct;
     let is_plain_distinct = rows.distinct && rows.reads_items() && rows.group_by.is_empty();
     if !counts_rows || !is_bare || !is_plain_distinct || has_aggregate(&rows.spec) || subquery_combines_rows(rows) {
         return None;

@@ -9,7 +9,7 @@ use pleiad_model::{Kind, Result, Value, json};
 
 use super::{needs_merge, query_plan};
 use crate::Parameters;
-use crate::compile::Bind;
+use crate::compile::BindContext;
 use crate::parse::parse;
 
 const JAVASCRIPT: &str = "NonValueAggregate,Aggregate,Distinct,MultipleOrderBy,OffsetAndLimit,OrderBy,Top,\
@@ -32,7 +32,7 @@ fn plan_for(text: &str, features: &str) -> Result<Value> {
     };
     let parameters = r#"[{"name": "@n", "value": 42}, {"name": "@m", "value": 1337}]"#;
     let parameters = Parameters::from_value(Some(&json::parse(parameters.as_bytes())?))?;
-    let bind = Bind {
+    let bind = BindContext {
         parameters: &parameters,
         geospatial: Geospatial::Geography,
         embeddings: &[],

@@ -93,14 +93,10 @@ impl<'q> GroupTable<'q> {
     }
 
     /// Adds one precomputed total per aggregate, for rows that need not be read.
-    pub fn add_text_counts(&mut self, figures: &[u64]) {
+    pub fn add_text_counts(&mut self, totals: &[u64]) {
         self.count_rows(0);
         if let Some(entry) = self.groups.get_mut(&[][..]) {
-            entry
-                .aggregators
-                .iter_mut()
-                .zip(figures)
-                .for_each(|(aggregator, figure)| aggregator.add_text_count(*figure));
+            entry.aggregators.iter_mut().zip(totals).for_each(|(aggregator, total)| aggregator.add_text_count(*total));
         }
     }
 

@@ -13,7 +13,7 @@ use super::page::{Finished, PageSize, PageStart, ResumePoint, RowSet};
 use super::resume_key::ResumeKey;
 
 /// The memory limit for sorted or distinct rows.
-pub const KEPT_BYTES_MAX: usize = 64 * 1024 * 1024;
+pub const COLLECTOR_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// The estimated overhead of a row in the tree.
 const ENTRY_BYTES: usize = 96;
 
@@ -147,9 +147,9 @@ impl TopK {
     }
 
     /// Whether a row whose key has this prefix can be among the smallest.
-    pub fn admits(&self, beginning: &[u8]) -> bool {
+    pub fn admits(&self, prefix: &[u8]) -> bool {
         let last = self.rows.last_key_value().map(|(last, _)| last).filter(|_| self.is_full());
-        last.or(self.ceiling.as_ref()).is_none_or(|last| beginning <= last.get(..beginning.len()).unwrap_or(last))
+        last.or(self.ceiling.as_ref()).is_none_or(|last| prefix <= last.get(..prefix.len()).unwrap_or(last))
     }
 
     fn is_full(&self) -> bool {
@@ -160,7 +160,7 @@ impl TopK {
         self.bytes += ENTRY_BYTES + key.len() + text.len();
         self.rows.insert(key, text);
         let wanted = self.rows_needed();
-        while self.rows.len() > wanted || self.bytes > KEPT_BYTES_MAX && self.rows.len() > 1 {
+        while self.rows.len() > wanted || self.bytes > COLLECTOR_BYTES_MAX && self.rows.len() > 1 {
             let Some((key, text)) = self.rows.pop_last() else { break };
             self.bytes -= ENTRY_BYTES + key.len() + text.len();
             self.ceiling = Some(key);
@@ -250,7 +250,7 @@ impl DistinctSorted {
                 self.rows.insert(row, (keys, text));
             }
         }
-        if self.bytes > KEPT_BYTES_MAX { Err(too_many()) } else { Ok(()) }
+        if self.bytes > COLLECTOR_BYTES_MAX { Err(too_many()) } else { Ok(()) }
     }
 
     pub fn merge(&mut self, other: DistinctSorted) -> Result<()> {
@@ -277,7 +277,7 @@ impl DistinctSorted {
 /// A page found by skipping the rows that earlier pages returned.
 pub fn page_by_row_number(rows: impl Iterator<Item = Vec<u8>>, start: PageStart, size: PageSize) -> Finished {
     let returned = match start.at {
-        ResumePoint::Row(given) => given,
+        ResumePoint::Row(returned) => returned,
         _ => 0,
     };
     let skipped = start.skip.saturating_add(returned);
@@ -298,7 +298,7 @@ pub fn page_by_row_number(rows: impl Iterator<Item = Vec<u8>>, start: PageStart,
 
 fn too_many() -> Error {
     let message = format!(
-        "DISTINCT with ORDER BY has more different rows than fit into {KEPT_BYTES_MAX} bytes. Filter more, or leave out ORDER BY."
+        "DISTINCT with ORDER BY has more different rows than fit into {COLLECTOR_BYTES_MAX} bytes. Filter more, or leave out ORDER BY."
     );
     Error::new(Kind::TooLarge, message)
 }

@@ -7,13 +7,13 @@ use pleiad_model::{Error, Kind, Result, Value};
 use super::{Flow, PageSize, PageStart, RowPipeline, RowSet};
 use crate::Parameters;
 use crate::check;
-use crate::compile::{Bind, compile};
+use crate::compile::{BindContext, compile};
 use crate::document::{Document, SlotValue};
 use crate::expr::{CheckLimit, Context, MemoryBudget};
 use crate::parse::ast::Select;
 
 /// The memory limit of one run: for its rows and for the temporaries of its expressions.
-pub const BUILT_BYTES_MAX: usize = 64 * 1024 * 1024;
+pub const RUN_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// The limit on interrupt checks. Such feeds are small; a query that needs more work is rejected.
 const CHECKS_MAX: u32 = 1024;
 
@@ -62,18 +62,19 @@ impl InMemoryQuery {
         rows: impl Iterator<Item = SlotValue<'a>>,
     ) -> Result<RowSet> {
         let started_ms = env.now_ms();
-        let bind = Bind { parameters, geospatial, embeddings: &[], full_text: None, started_ms: Some(started_ms) };
+        let bind =
+            BindContext { parameters, geospatial, embeddings: &[], full_text: None, started_ms: Some(started_ms) };
         let block = compile(&self.select, &self.text, bind)?;
         let cx = Context {
             env,
             started_ms,
             geospatial: bind.geospatial,
             user_functions: None,
-            memory: MemoryBudget::new(BUILT_BYTES_MAX),
+            memory: MemoryBudget::new(RUN_BYTES_MAX),
             interrupt: Some(&CheckLimit::new(CHECKS_MAX)),
         };
         let start = PageStart::beginning(block.offset, block.take);
-        let size = PageSize { rows: usize::MAX, bytes: BUILT_BYTES_MAX };
+        let size = PageSize { rows: usize::MAX, bytes: RUN_BYTES_MAX };
         let mut pipeline = RowPipeline::new(&block, cx, start, size);
         if block.reads_items {
             for (docnum, row) in (0..).zip(rows) {

@@ -62,7 +62,7 @@ struct NestedLoop<'w, 'v> {
 /// The loop of one source: its level and slot, and the sources nested inside it.
 #[derive(Clone, Copy)]
 struct LoopLevel<'w> {
-    each: bool,
+    unnest: bool,
     rest: &'w [RowSource],
     level: usize,
     outer: Bindings<'w>,
@@ -76,7 +76,7 @@ impl NestedLoop<'_, '_> {
             return Ok(Flow::Continue);
         }
         let Some((source, rest)) = sources.split_first() else { return (self.visit)(rows) };
-        let loop_level = LoopLevel { each: source.each, rest, level, outer: rows, slot };
+        let loop_level = LoopLevel { unnest: source.unnest, rest, level, outer: rows, slot };
         // The values of a source stay in memory while the loop iterates over them.
         let before = self.cx.memory.mark();
         let flow = match &source.kind {
@@ -105,12 +105,12 @@ impl NestedLoop<'_, '_> {
 
     fn scalar(&mut self, node: &ScalarExpr, loop_level: LoopLevel<'_>) -> Result<Flow> {
         // `FROM c` inside a subquery: the item is not copied.
-        if let (ScalarExpr::Slot(from), false) = (node, loop_level.each)
+        if let (ScalarExpr::Slot(from), false) = (node, loop_level.unnest)
             && let Some(bound) = lookup(loop_level.outer, *from)
         {
             return self.next_level(bound, loop_level);
         }
-        if let (Some(text), true) = (text_of(node, loop_level.outer), loop_level.each) {
+        if let (Some(text), true) = (text_of(node, loop_level.outer), loop_level.unnest) {
             return self.elements(&text, loop_level);
         }
         match self.cx.charge_result(|| evaluate(node, loop_level.outer, self.cx))? {
@@ -128,7 +128,7 @@ impl NestedLoop<'_, '_> {
     }
 
     fn bind(&mut self, value: &Value, loop_level: LoopLevel<'_>) -> Result<Flow> {
-        let elements = match (loop_level.each, value) {
+        let elements = match (loop_level.unnest, value) {
             (false, value) => std::slice::from_ref(value),
             (true, Value::Array(items)) => items.as_slice(),
             (true, _) => &[],

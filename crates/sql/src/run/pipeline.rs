@@ -89,9 +89,9 @@ impl<'q> RowPipeline<'q> {
     }
 
     /// Whether an item whose sort key has this prefix can change the page.
-    pub fn admits(&self, beginning: &[u8]) -> bool {
+    pub fn admits(&self, prefix: &[u8]) -> bool {
         match &self.collector {
-            Collector::TopK(smallest) => smallest.admits(beginning),
+            Collector::TopK(smallest) => smallest.admits(prefix),
             _ => true,
         }
     }
@@ -213,9 +213,9 @@ impl<'q> RowPipeline<'q> {
     }
 
     /// Adds the totals of items that need not be read (`index_predicate::text_aggregates`), one total per aggregate.
-    pub fn add_text_counts(&mut self, figures: &[u64]) {
+    pub fn add_text_counts(&mut self, totals: &[u64]) {
         if let Collector::Groups(table) = &mut self.collector {
-            table.add_text_counts(figures);
+            table.add_text_counts(totals);
         }
     }
 

@@ -140,29 +140,29 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_truncated_key_agrees_with_the_whole_key_or_fails(place in key(), other in key(), bytes in 0usize..40) {
-            let whole = ResumeKey::whole(place.clone());
+        fn a_truncated_key_agrees_with_the_whole_key_or_fails(last in key(), other in key(), bytes in 0usize..40) {
+            let whole = ResumeKey::whole(last.clone());
             let cut = whole.truncated_to(bytes);
-            prop_assert_eq!(whole.has_passed(&other).unwrap(), other <= place);
+            prop_assert_eq!(whole.has_passed(&other).unwrap(), other <= last);
             if let Ok(passed) = cut.has_passed(&other) {
-                prop_assert_eq!(passed, other <= place);
+                prop_assert_eq!(passed, other <= last);
             }
-            prop_assert!(cut.has_passed(&place).unwrap());
+            prop_assert!(cut.has_passed(&last).unwrap());
         }
 
         #[test]
         fn items_with_equal_sort_keys_are_distinguished(sorted in key(), ends in any::<[[u8; END_BYTES]; 2]>(), bytes in 0usize..40) {
-            let [place, other] = ends.map(|end| [sorted.as_slice(), &end].concat());
-            let cut = ResumeKey::whole(place.clone()).truncated_to(bytes);
-            prop_assert_eq!(cut.has_passed(&other).unwrap(), other <= place);
-            let whole = ResumeKey::whole(place);
+            let [last, other] = ends.map(|end| [sorted.as_slice(), &end].concat());
+            let cut = ResumeKey::whole(last.clone()).truncated_to(bytes);
+            prop_assert_eq!(cut.has_passed(&other).unwrap(), other <= last);
+            let whole = ResumeKey::whole(last);
             prop_assert_eq!(cut.expand(&sorted), (cut != whole).then_some(whole));
             prop_assert_eq!(cut.expand(&ends[0]), None);
         }
 
         #[test]
-        fn truncating_twice_equals_truncating_once(place in key(), long in 0usize..40, short in 0usize..40) {
-            let whole = ResumeKey::whole(place);
+        fn truncating_twice_equals_truncating_once(last in key(), long in 0usize..40, short in 0usize..40) {
+            let whole = ResumeKey::whole(last);
             prop_assert_eq!(whole.truncated_to(long.max(short)).truncated_to(short), whole.truncated_to(short));
         }
     }

@@ -2,7 +2,7 @@ use pleiad_model::env::ManualEnv;
 use pleiad_model::{Error, Kind, Result, Value, json};
 use proptest::prelude::*;
 
-use super::in_memory::BUILT_BYTES_MAX;
+use super::in_memory::RUN_BYTES_MAX;
 use super::parse;
 use crate::Parameters;
 use crate::parse::TEXT_BYTES_MAX;
@@ -228,7 +228,7 @@ fn a_short_text_cannot_build_a_huge_result() {
     let big = Value::from("x".repeat(1024 * 1024));
     let list = Value::Array(vec![pleiad_model::Object::new().with("name", "@p").with("value", big).into()]);
     let parameters = Parameters::from_value(Some(&list)).unwrap();
-    let times = BUILT_BYTES_MAX / (1024 * 1024);
+    let times = RUN_BYTES_MAX / (1024 * 1024);
     let run = |text: String| {
         parse(&text).unwrap().run_over(&parameters, &ManualEnv::default(), [].iter()).map(|rows| rows.len())
     };

@@ -12,7 +12,7 @@ use pleiad_spatial::cells::{self, Space};
 use super::{Choices, TestQuery, document, holds, query};
 use crate::block::{Block, Output};
 use crate::check;
-use crate::compile::{Bind, compile};
+use crate::compile::{BindContext, compile};
 use crate::document::SlotValue;
 use crate::expr::{Context, MemoryBudget};
 use crate::index_predicate;
@@ -31,7 +31,7 @@ const FEATURES: &str = "Aggregate,NonValueAggregate,MultipleAggregates,CountIf,L
 pub fn any_text_is_a_query_or_an_error(text: &str) {
     let parameters = Default::default();
     let env = ManualEnv::default();
-    let bind = Bind {
+    let bind = BindContext {
         parameters: &parameters,
         geospatial: Geospatial::Geography,
         embeddings: &[],
@@ -122,7 +122,7 @@ pub fn compiled(test_query: &TestQuery, geospatial: Geospatial) -> Option<Block>
     compile(
         &select,
         &test_query.text,
-        Bind { parameters: &parameters, geospatial, embeddings: &[], full_text: None, started_ms: Some(0) },
+        BindContext { parameters: &parameters, geospatial, embeddings: &[], full_text: None, started_ms: Some(0) },
     )
     .ok()
 }
@@ -301,7 +301,7 @@ pub fn spatial_search_finds_near_shapes(choices: &mut Choices<'_>) {
     }
     let space = Space::new(kind, None);
     let cells: Vec<Vec<u8>> = cells::cover(&shape, &space).iter().map(|cell| cell.to_bytes()).collect();
-    let ranges = cells::search(&around, radius, &space);
+    let ranges = cells::search_ranges(&around, radius, &space);
     let is_read = |cell: &Vec<u8>| ranges.iter().any(|range| range.from <= *cell && *cell < range.to);
     let description = || format!("{} {distance} from {}", json::to_string(&own), json::to_string(&region));
     assert!(cells.iter().any(is_read), "a search within {radius} misses {}", description());

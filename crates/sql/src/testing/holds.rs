@@ -14,7 +14,7 @@ use crate::index_predicate::{
 };
 
 /// The tolerance for distances: an index search covers a little more.
-const METRES_OFF: f64 = 1.0;
+const TOLERANCE_METRES: f64 = 1.0;
 
 /// Whether the document satisfies the predicate.
 pub fn holds(predicate: &IndexPredicate<'_>, document: &Value, cx: &Context<'_>) -> bool {
@@ -81,7 +81,7 @@ fn has_term(value: &Value, wanted: &TermPredicate<'_>) -> bool {
 
 fn is_near(value: &Value, near: &SpatialPredicate<'_>, cx: &Context<'_>) -> bool {
     match (Geometry::parse(value, cx.geospatial), Geometry::parse(near.region, cx.geospatial)) {
-        (Ok(own), Ok(region)) => own.distance(&region) <= near.distance + METRES_OFF,
+        (Ok(own), Ok(region)) => own.distance(&region) <= near.distance + TOLERANCE_METRES,
         _ => false,
     }
 }

@@ -5,7 +5,7 @@ use pleiad_model::{Value, json};
 
 use super::*;
 use crate::check;
-use crate::compile::{Bind, compile};
+use crate::compile::{BindContext, compile};
 use crate::index_predicate::index_predicate;
 
 #[test]
@@ -54,7 +54,7 @@ fn most_generated_texts_are_queries() {
     for seed in 0..1_000 {
         let test_query = query(&mut Choices::of_seed(seed), &[]);
         let parameters = test_query.parameters();
-        let bind = Bind {
+        let bind = BindContext {
             parameters: &parameters,
             geospatial: Geospatial::Geography,
             embeddings: &[],

@@ -1,11 +1,11 @@
 //! Key decoding: keys back into fields. A store may return damaged bytes: they are reported as an error, never a
 //! panic.
 
-use super::{Result, RowPlacement, Tag, not_a};
+use super::{Result, RowPlacement, Tag, malformed_key};
 
 /// The shard of any key.
 pub fn shard_of(key: &[u8]) -> Result<u64> {
-    KeyReader { rest: key }.u64().ok_or_else(|| not_a("shard's"))
+    KeyReader { rest: key }.u64().ok_or_else(|| malformed_key("shard's"))
 }
 
 /// docnum
@@ -85,7 +85,7 @@ pub fn placement(tag: Tag, key: &[u8]) -> Result<RowPlacement> {
         Tag::Ttl => decode_ttl(key).map(|(_, docnum)| RowPlacement::WithItem(docnum)),
         Tag::Index => decode_index(key).map(|(_, _, docnum)| RowPlacement::WithItem(docnum)),
         Tag::Vector => decode_vector(key).map(|(_, docnum)| RowPlacement::WithItem(docnum)),
-        Tag::Catalog | Tag::Graph | Tag::Log | Tag::State => Err(not_a("copied")),
+        Tag::Catalog | Tag::Graph | Tag::Log | Tag::State => Err(malformed_key("copied")),
     }
 }
 
@@ -108,7 +108,7 @@ fn decode<'a, T>(key: &'a [u8], tag: Tag, what: &str, read: impl FnOnce(&mut Key
         let value = if found == tag as u8 { read(&mut fields)? } else { return None };
         fields.rest.is_empty().then_some(value)
     };
-    all().ok_or_else(|| not_a(what))
+    all().ok_or_else(|| malformed_key(what))
 }
 
 struct KeyReader<'a> {

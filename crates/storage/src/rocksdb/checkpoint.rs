@@ -40,8 +40,11 @@ impl Checkpoints for RocksStore {
             if !checkpoints.link(&name, &store_dir.db_dir())? {
                 return Ok(None);
             }
-            let opened =
-                RocksStore::open_at(store_dir.clone(), engine.reopen.options.clone(), engine.reopen.blocks.clone());
+            let opened = RocksStore::open_at(
+                store_dir.clone(),
+                engine.reopen.options.clone(),
+                engine.reopen.block_cache.clone(),
+            );
             if opened.is_err() {
                 store_dir.clear();
             }
@@ -68,8 +71,8 @@ impl RocksStore {
 impl OpenDb {
     /// Memory is flushed to table files first: a checkpoint has no log to replay.
     fn checkpoint(&self, to: &std::path::Path) -> Result<()> {
-        let made = Checkpoint::new(&self.db).and_then(|checkpoint| checkpoint.create_checkpoint(to));
-        made.map_err(|error| Error::unavailable(format!("the snapshot cannot be taken: {error}")))
+        let created = Checkpoint::new(&self.db).and_then(|checkpoint| checkpoint.create_checkpoint(to));
+        created.map_err(|error| Error::unavailable(format!("the snapshot cannot be taken: {error}")))
     }
 }
 

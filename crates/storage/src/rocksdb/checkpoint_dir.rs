@@ -56,20 +56,23 @@ impl CheckpointDir {
         taken_ms: u64,
         make_files: impl FnOnce(&Path) -> Result<()>,
     ) -> Result<CheckpointInfo> {
-        let former = self.scan()?.entries;
+        let previous = self.scan()?.entries;
         let last_number = self.numbers()?.into_iter().max().unwrap_or(0);
         let dir =
             self.entry_dir(last_number.checked_add(1).ok_or_else(|| Error::unavailable("there are no numbers left"))?);
-        let made = create_dir_durably(&dir).map_err(|error| self.failed(error)).and_then(|()| {
+        let created = create_dir_durably(&dir).map_err(|error| self.failed(error)).and_then(|()| {
             make_files(&dir.join("store"))?;
             let written = write_atomically(&dir, "KEPT", &format!("{taken_ms}\n{name}"));
             written.and_then(|()| size_bytes(&dir.join("store"))).map_err(|error| self.failed(error))
         });
-        if made.is_err() {
+        if created.is_err() {
             let _ = fs::remove_dir_all(&dir); // if this fails, the next start removes it
         }
-        let bytes = made?;
-        former.iter().filter(|entry| entry.info.name == name).try_for_each(|entry| self.delete_entry(entry.number))?;
+        let bytes = created?;
+        previous
+            .iter()
+            .filter(|entry| entry.info.name == name)
+            .try_for_each(|entry| self.delete_entry(entry.number))?;
         Ok(CheckpointInfo { name: name.to_owned(), taken_ms, bytes })
     }
 
@@ -169,7 +172,7 @@ impl CheckpointDir {
 
 /// Table files never change, so they are linked; RocksDB appends to some of the others, so these are copied.
 fn link(from: &Path, to: &Path, name: &str) -> io::Result<()> {
-    if NOT_LINKED.iter().any(|left_out| name.starts_with(left_out)) {
+    if NOT_LINKED.iter().any(|prefix| name.starts_with(prefix)) {
         return Ok(());
     }
     let (old, new) = (from.join(name), to.join(name));

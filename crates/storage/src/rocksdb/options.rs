@@ -42,15 +42,15 @@ pub fn block_cache(chosen: &RocksOptions) -> Cache {
     Cache::new_hyper_clock_cache(chosen.block_cache_bytes, 0)
 }
 
-pub fn db_options(chosen: &RocksOptions, blocks: &Cache) -> Options {
+pub fn db_options(chosen: &RocksOptions, block_cache: &Cache) -> Options {
     let mut options = Options::default();
     options.create_if_missing(true);
-    options.set_block_based_table_factory(&table(blocks));
+    options.set_block_based_table_factory(&table_options(block_cache));
     options.set_max_background_jobs(chosen.background_jobs);
     options.set_max_open_files(chosen.open_files_max);
-    recovery(&mut options);
-    levels(&mut options, chosen);
-    quiet(&mut options);
+    set_recovery_options(&mut options);
+    set_compaction_options(&mut options, chosen);
+    disable_periodic_work(&mut options);
     options
 }
 
@@ -61,7 +61,7 @@ pub fn db_options(chosen: &RocksOptions, blocks: &Cache) -> Options {
 /// write, "tolerate corrupted tail" accepts a truncated record but not a torn page, "skip" would replay what came
 /// after a hole. A log file that should be complete and is not (deleted, truncated by hand) is detected by comparing
 /// with the manifest.
-fn recovery(options: &mut Options) {
+fn set_recovery_options(options: &mut Options) {
     options.set_wal_recovery_mode(DBRecoveryMode::PointInTime);
     options.set_track_and_verify_wals_in_manifest(true);
     options.set_manual_wal_flush(false); // a write that returned has reached the operating system
@@ -71,7 +71,7 @@ fn recovery(options: &mut Options) {
 
 /// Leveled compaction, so that reads search few files. LZ4 for what is rewritten soon, Zstandard for the bottom
 /// level, which holds nine tenths of the bytes.
-fn levels(options: &mut Options, chosen: &RocksOptions) {
+fn set_compaction_options(options: &mut Options, chosen: &RocksOptions) {
     options.set_write_buffer_size(chosen.write_buffer_bytes);
     options.set_max_write_buffer_number(3);
     // A lookup of a key that is not in the write buffer should not search it: most lookups are for older rows, or
@@ -90,7 +90,7 @@ fn levels(options: &mut Options, chosen: &RocksOptions) {
 }
 
 /// No periodic work: no statistics on a timer. The log has warnings only, in two small files.
-fn quiet(options: &mut Options) {
+fn disable_periodic_work(options: &mut Options) {
     options.set_stats_dump_period_sec(0);
     options.set_stats_persist_period_sec(0);
     options.set_log_level(LogLevel::Warn);
@@ -103,9 +103,9 @@ fn quiet(options: &mut Options) {
 /// Filters and indexes are partitioned into blocks and cached like data, so that the cache's size bounds their
 /// memory: a large store with a small cache holds the parts it uses. An insert first checks whether the id is free,
 /// so most filter lookups are for absent keys; therefore the bottom level has filters too.
-fn table(blocks: &Cache) -> BlockBasedOptions {
+fn table_options(block_cache: &Cache) -> BlockBasedOptions {
     let mut table = BlockBasedOptions::default();
-    table.set_block_cache(blocks);
+    table.set_block_cache(block_cache);
     table.set_block_size(8 * 1024);
     table.set_data_block_index_type(DataBlockIndexType::BinaryAndHash); // a get needs no binary search
     table.set_data_block_hash_ratio(0.75);

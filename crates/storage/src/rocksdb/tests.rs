@@ -186,7 +186,7 @@ fn a_dropped_range_frees_disk_space() {
     block_on(store.drop_range(&[1], &[3])).unwrap();
     let after = table_bytes(dir.path());
     assert!(after < before * 6 / 10, "{after} bytes of {before} are left, half was dropped");
-    // Sizes are counted in blocks; the neighbours may share one.
+    // Sizes are counted in blocks; the neighbors may share one.
     assert!(block_on(store.size_bytes(&[1], &[3])).unwrap() < 64 << 10);
 }
 

@@ -56,7 +56,7 @@ macro_rules! exam {
             a_snapshot_does_not_change
             delete_range_deletes_the_range
             odd_keys_and_values_survive
-            drop_range_leaves_the_neighbours
+            drop_range_leaves_the_neighbors
             ingested_rows_behave_like_committed_rows
             ingest_rejects_unsorted_rows
             a_visit_returns_the_rows_of_a_scan
@@ -265,7 +265,7 @@ pub async fn odd_keys_and_values_survive<S: Store>(store: &S) {
     assert_eq!(all(store).await.len(), 4);
 }
 
-pub async fn drop_range_leaves_the_neighbours<S: Store>(store: &S) {
+pub async fn drop_range_leaves_the_neighbors<S: Store>(store: &S) {
     let rows = |from: u32, to: u32| (from..to).map(u32::to_be_bytes);
     for _ in 0..2 {
         commit(store, |batch| rows(0, 3_000).for_each(|key| batch.put(key, [7; 100]))).await;

@@ -6,7 +6,7 @@ use super::*;
 const ENGLISH: fn() -> Analyzer = || Analyzer::new(Language::ENGLISH);
 
 fn hits(search: &str, text: &str) -> u32 {
-    TextQuery::new(ENGLISH(), search).hits(&ENGLISH().analyze(text))
+    TextQuery::new(ENGLISH(), search).occurrences(&ENGLISH().analyze(text))
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Proves: searches find nearly all nearest neighbours and never a removed item, and an index survives being restored
+//! Proves: searches find nearly all nearest neighbors and never a removed item, and an index survives being restored
 //! from rows and rebuilt without removed nodes.
 
 use std::collections::HashSet;
@@ -69,7 +69,7 @@ fn points(source: &mut Points, count: u64) -> Vec<(u64, Vec<f32>)> {
 }
 
 #[test]
-fn searches_find_nearly_all_nearest_neighbours() {
+fn searches_find_nearly_all_nearest_neighbors() {
     for function in [Cosine, DotProduct, Euclidean] {
         for list in [None, Some(100)] {
             let mut source = Points::new(7, 40, 48);
@@ -108,9 +108,9 @@ fn a_graph_is_restored_from_rows() {
     let mut index = built(Some(100), Cosine, &points);
     let mut rows: HashMap<u64, Vec<u64>> = HashMap::new();
     let write = |index: &mut AnnIndex, rows: &mut HashMap<u64, Vec<u64>>| {
-        for (docnum, neighbours) in index.take_changed() {
-            match neighbours {
-                Some(neighbours) => rows.insert(docnum, neighbours),
+        for (docnum, neighbors) in index.take_changed() {
+            match neighbors {
+                Some(neighbors) => rows.insert(docnum, neighbors),
                 None => rows.remove(&docnum),
             };
         }
@@ -125,7 +125,7 @@ fn a_graph_is_restored_from_rows() {
     let mut restored = AnnIndex::new(AnnConfig { dimensions: 32, function: Cosine, search_list_size: Some(100) });
     points.iter().for_each(|(docnum, point)| restored.restore(*docnum, point));
     restored.restore(9_999, &points[0].1);
-    rows.iter().for_each(|(docnum, neighbours)| restored.restore_neighbours(*docnum, neighbours.iter().copied()));
+    rows.iter().for_each(|(docnum, neighbors)| restored.restore_neighbors(*docnum, neighbors.iter().copied()));
     restored.finish_restore();
     assert_eq!(restored.unlinked(), [9_999]);
     restored.remove(9_999);
@@ -136,7 +136,7 @@ fn a_graph_is_restored_from_rows() {
         AnnIndex::new(AnnConfig { dimensions: 32, function: Cosine, search_list_size: Some(100) });
     points.iter().for_each(|(docnum, point)| partly_restored.restore(*docnum, point));
     let even_rows = rows.iter().filter(|(docnum, _)| *docnum % 2 == 0);
-    even_rows.for_each(|(docnum, neighbours)| partly_restored.restore_neighbours(*docnum, neighbours.iter().copied()));
+    even_rows.for_each(|(docnum, neighbors)| partly_restored.restore_neighbors(*docnum, neighbors.iter().copied()));
     partly_restored.finish_restore();
     let unlinked = partly_restored.unlinked();
     assert!(unlinked.len() >= points.len() / 2);
@@ -145,7 +145,7 @@ fn a_graph_is_restored_from_rows() {
     assert!(recall(&partly_restored, &points, &mut source, Cosine) > 0.97);
 }
 
-/// The neighbours of a node in a large cluster are all inside it, so no edge leads in from outside.
+/// The neighbors of a node in a large cluster are all inside it, so no edge leads in from outside.
 #[test]
 fn every_node_is_near_an_entry_even_in_isolated_clusters() {
     let mut source = Points::new(11, 40, 64);
@@ -153,8 +153,8 @@ fn every_node_is_near_an_entry_even_in_isolated_clusters() {
     let mut index = built(Some(100), Cosine, &points);
     let mut restored = AnnIndex::new(AnnConfig { dimensions: 64, function: Cosine, search_list_size: Some(100) });
     points.iter().for_each(|(docnum, point)| restored.restore(*docnum, point));
-    for (docnum, neighbours) in index.take_changed() {
-        restored.restore_neighbours(docnum, neighbours.into_iter().flatten());
+    for (docnum, neighbors) in index.take_changed() {
+        restored.restore_neighbors(docnum, neighbors.into_iter().flatten());
     }
     restored.finish_restore();
     for index in [&index, &restored] {

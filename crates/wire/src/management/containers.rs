@@ -25,19 +25,23 @@ impl ManagementApi {
         };
         let new = self.new_container(container, request.object()?)?;
         let database = self.database(database).await?;
-        let made = self.engine.catalog.create_container(database.rid, new).await?;
-        let offer = self.engine.catalog.tree().offer(OfferOwner::Container(made.rid)).cloned();
+        let created = self.engine.catalog.create_container(database.rid, new).await?;
+        let offer = self.engine.catalog.tree().offer(OfferOwner::Container(created.rid)).cloned();
         let reserved = offer.map_or_else(|| Object::new().with("kind", "shared"), |offer| self.offer_json(&offer));
-        let reserved = reserved.with("partitions", made.partitions.len() as u64);
+        let reserved = reserved.with("partitions", created.partitions.len() as u64);
         Ok(json_reply(StatusCode::CREATED, reserved))
     }
 
     fn new_container(&self, id: &str, mut body: Object) -> Result<NewContainer> {
-        let mut reserve = body.clone();
-        reserve.retain(|name, _| THROUGHPUT_MEMBERS.contains(&name));
+        let mut throughput_members = body.clone();
+        throughput_members.retain(|name, _| THROUGHPUT_MEMBERS.contains(&name));
         body.retain(|name, _| !THROUGHPUT_MEMBERS.contains(&name));
         body.set("id", id);
-        let throughput = if reserve.is_empty() { ThroughputRequest::Unspecified } else { parse_throughput(&reserve)? };
+        let throughput = if throughput_members.is_empty() {
+            ThroughputRequest::Unspecified
+        } else {
+            parse_throughput(&throughput_members)?
+        };
         throughput.check(&self.engine.catalog.limits().governance)?;
         Ok(NewContainer { definition: ContainerDefinition::create(&body.into())?, throughput })
     }

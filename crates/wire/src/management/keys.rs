@@ -7,7 +7,7 @@ use super::request::ManagementRequest;
 use super::{ManagementApi, list, ok};
 use crate::nosql::reply::Handled;
 
-const TOP: usize = 20;
+const TOP_DEFAULT: usize = 20;
 const TOP_MAX: usize = 1000;
 
 impl ManagementApi {
@@ -38,7 +38,7 @@ impl ManagementApi {
 }
 
 fn top(request: &ManagementRequest<'_>) -> Result<usize> {
-    let Some(text) = request.param("top")? else { return Ok(TOP) };
+    let Some(text) = request.param("top")? else { return Ok(TOP_DEFAULT) };
     match text.parse() {
         Ok(top) if (1..=TOP_MAX).contains(&top) => Ok(top),
         _ => Err(Error::invalid(format!("'top' is {text:?}; it must be a number from 1 to {TOP_MAX}."))),

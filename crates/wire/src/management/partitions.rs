@@ -33,7 +33,7 @@ impl ManagementApi {
     ) -> Handled {
         let body = request.object()?;
         reject_unknown_members(&body, &["at"])?;
-        let split_point = body.get("at").map(|place| self.parse_split_point(at, place)).transpose()?;
+        let split_point = body.get("at").map(|value| self.parse_split_point(at, value)).transpose()?;
         let waits = request.waits()?;
         id.map_or(Ok(()), |id| self.check_range(at, id))?;
         let job = self.engine.split(at, id, split_point).await?;

@@ -14,7 +14,7 @@ use crate::nosql::reply::{Handled, Reply};
 
 /// Longer than the timeout of any client.
 const DELAY_MS_MAX: u64 = 10 * 60 * 1000;
-const DELAY_MS: u64 = 1000;
+const DELAY_MS_DEFAULT: u64 = 1000;
 
 impl ManagementApi {
     /// The limits that govern partitions, and the test controls in effect.
@@ -80,7 +80,7 @@ impl ManagementApi {
     /// cleared.
     fn parse_fault(&self, body: &Object) -> Result<InjectedFault> {
         reject_unknown_members(body, &["kind", "count", "duration_ms", "delay_ms"])?;
-        let delay_ms = number(body, "delay_ms")?.unwrap_or(DELAY_MS).min(DELAY_MS_MAX);
+        let delay_ms = number(body, "delay_ms")?.unwrap_or(DELAY_MS_DEFAULT).min(DELAY_MS_MAX);
         let until_ms = number(body, "duration_ms")?.map(|ms| self.engine.now_ms().saturating_add(ms));
         Ok(InjectedFault { kind: kind(body)?, delay_ms, requests_left: number(body, "count")?, until_ms })
     }

@@ -54,8 +54,8 @@ impl MetricList<'_> {
         }
         if let Some(index) = &self.metrics.global_index {
             let status = ("GlobalSecondaryIndexStatus", index.status);
-            let behind_s = index.lag_ms as f64 / 1000.0;
-            self.add("GlobalSecondaryIndexPropagationLatency", "Seconds", behind_s, &[status]);
+            let lag_s = index.lag_ms as f64 / 1000.0;
+            self.add("GlobalSecondaryIndexPropagationLatency", "Seconds", lag_s, &[status]);
         }
     }
 

@@ -167,7 +167,7 @@ impl fmt::Debug for SigningKeys {
 }
 
 /// Returns the caller that signed the request, or the reason why the credentials are invalid.
-pub fn authorize(trust: TrustAnchors<'_>, credentials: &Credentials<'_>, at: AuthTime) -> Result<Caller, AuthError> {
+pub fn authenticate(trust: TrustAnchors<'_>, credentials: &Credentials<'_>, at: AuthTime) -> Result<Caller, AuthError> {
     let header = credentials.authorization.ok_or(AuthError::Missing)?;
     let decoded =
         percent_decode(header).ok_or(AuthError::Malformed("a percent sign without two hexadecimal digits"))?;
@@ -182,7 +182,7 @@ pub fn authorize(trust: TrustAnchors<'_>, credentials: &Credentials<'_>, at: Aut
 /// The issuer of a bearer token writes its own clock's time into it, which tests do not advance.
 fn check_bearer(trust: TrustAnchors<'_>, jwt: &str, at: AuthTime) -> Result<Caller, AuthError> {
     match (emulator_token::check(trust.keys, jwt, at.wall_ms), trust.jwks_cache) {
-        (Err(_), Some(keyring)) => keyring.check(jwt, at.wall_ms).map(Caller::Principal),
+        (Err(_), Some(jwks_cache)) => jwks_cache.check(jwt, at.wall_ms).map(Caller::Principal),
         (emulated, _) => emulated,
     }
 }

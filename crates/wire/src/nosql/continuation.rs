@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_of_another_container_or_another_account_is_refused() {
+    fn a_token_of_another_container_or_account_is_rejected() {
         let (ours, theirs) = (TokenSigner::new(&[1; 32]), TokenSigner::new(&[2; 32]));
         let token = ours.issue("AAAA", &position(7, &[], &[0xFF]));
         assert!(ours.redeem("AAAA", &token).is_ok());
@@ -141,7 +141,7 @@ mod tests {
         }
 
         #[test]
-        fn an_edited_token_is_refused(at in 0usize..60, to in "[A-Za-z0-9_-]") {
+        fn an_edited_token_is_rejected(at in 0usize..60, to in "[A-Za-z0-9_-]") {
             let tokens = TokenSigner::new(&[7; 32]);
             let token = tokens.issue("AAAA", &position(99, &[1, 2, 3], &[0xFF]));
             let mut edited = token.clone();

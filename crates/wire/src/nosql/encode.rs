@@ -17,7 +17,8 @@ pub use change_feed::{changed_items, versions};
 pub fn database(database: &Database) -> Value {
     let rid = database.rid.to_string();
     let object = Object::new().with("id", database.id.as_str());
-    let object = system(object, &rid, format!("dbs/{rid}/"), database.version.etag(), database.version.ts_s);
+    let object =
+        with_system_properties(object, &rid, format!("dbs/{rid}/"), database.version.etag(), database.version.ts_s);
     object.with("_colls", "colls/").with("_users", "users/").into()
 }
 
@@ -25,7 +26,7 @@ pub fn container(container: &Container) -> Value {
     let rid = container.rid.to_string();
     let version = container.version;
     let link = container_link(container.rid);
-    let mut object = system(container.definition.to_object(), &rid, link, version.etag(), version.ts_s);
+    let mut object = with_system_properties(container.definition.to_object(), &rid, link, version.etag(), version.ts_s);
     if let Some(index) = &container.definition.global_index {
         object.set(index.member(), index.to_object().with("status", container.index_status()));
     }
@@ -78,7 +79,7 @@ pub fn offer(offer: &Offer, tree: &CatalogTree, pending: bool) -> Value {
         .with("offerVersion", "V2")
         .with("content", offer_content(offer, tree, pending))
         .with("id", rid.as_str());
-    system(object, &rid, format!("offers/{rid}/"), offer.version.etag(), offer.version.ts_s).into()
+    with_system_properties(object, &rid, format!("offers/{rid}/"), offer.version.etag(), offer.version.ts_s).into()
 }
 
 fn offer_content(offer: &Offer, tree: &CatalogTree, pending: bool) -> Object {
@@ -127,7 +128,7 @@ pub fn encryption_key(key: &EncryptionKey) -> Value {
     let link = format!("dbs/{}/clientencryptionkeys/{rid}/", key.rid.database);
     let object = Object::new().with("id", key.id.as_str());
     let object = key.properties.iter().fold(object, |object, (name, value)| object.with(name, value.clone()));
-    system(object, &rid, link, key.version.etag(), key.version.ts_s).into()
+    with_system_properties(object, &rid, link, key.version.etag(), key.version.ts_s).into()
 }
 
 pub fn script(script: &Script) -> Value {
@@ -138,21 +139,23 @@ pub fn script(script: &Script) -> Value {
         ScriptKind::UserDefinedFunction => "udfs",
     };
     let link = format!("{}{feed}/{rid}/", container_link(script.rid.container));
-    system(script.definition.to_object(), &rid, link, script.version.etag(), script.version.ts_s).into()
+    with_system_properties(script.definition.to_object(), &rid, link, script.version.etag(), script.version.ts_s).into()
 }
 
 pub fn user(user: &User) -> Value {
     let rid = user.rid.to_string();
     let link = format!("dbs/{}/users/{rid}/", user.rid.database);
     let object = Object::new().with("id", user.id.as_str());
-    system(object, &rid, link, user.version.etag(), user.version.ts_s).with("_permissions", "permissions/").into()
+    with_system_properties(object, &rid, link, user.version.etag(), user.version.ts_s)
+        .with("_permissions", "permissions/")
+        .into()
 }
 
 pub fn permission(permission: &Permission, token: &str) -> Value {
     let (rid, user) = (permission.rid.to_string(), permission.rid.user);
     let link = format!("dbs/{}/users/{user}/permissions/{rid}/", user.database);
     let object = permission.grant.add_to(Object::new().with("id", permission.id.as_str()));
-    let object = system(object, &rid, link, permission.version.etag(), permission.version.ts_s);
+    let object = with_system_properties(object, &rid, link, permission.version.etag(), permission.version.ts_s);
     object.with("_token", token).into()
 }
 
@@ -171,10 +174,10 @@ pub fn range(container: &Container, at: usize) -> Value {
         .with("status", "online")
         .with("parents", range.parents.iter().map(|id| Value::from(id.to_string())).collect::<Vec<_>>());
     let etag = Etag { lsn: range.since, seq: 0, ts_s: container.version.ts_s, space: 0 };
-    system(object, &rid, link, etag, container.version.ts_s).with("_lsn", partition.lsn()).into()
+    with_system_properties(object, &rid, link, etag, container.version.ts_s).with("_lsn", partition.lsn()).into()
 }
 
-fn system(object: Object, rid: &str, link: String, etag: Etag, ts_s: u32) -> Object {
+fn with_system_properties(object: Object, rid: &str, link: String, etag: Etag, ts_s: u32) -> Object {
     object.with("_rid", rid).with("_self", link).with("_etag", etag.to_string()).with("_ts", u64::from(ts_s))
 }
 

@@ -129,9 +129,9 @@ impl Frontend {
         let at = AuthTime { now_ms: engine.now_ms(), wall_ms: engine.wall_ms() };
         let keyring = self.access.jwks_cache.as_ref();
         let trust = TrustAnchors { keys: &self.keys, tokens: &self.tokens, jwks_cache: keyring };
-        match (auth::authorize(trust, &credentials, at), keyring) {
+        match (auth::authenticate(trust, &credentials, at), keyring) {
             (Err(AuthError::UnknownKey), Some(keyring)) if keyring.refetch_for_unknown_key().await => {
-                auth::authorize(trust, &credentials, at)
+                auth::authenticate(trust, &credentials, at)
             }
             (result, _) => result,
         }
@@ -147,7 +147,11 @@ impl Frontend {
     /// Adds headers about the server and this request for client diagnostics.
     fn with_diagnostics(&self, mut reply: Reply, took: Duration) -> Reply {
         reply.headers.insert(LAST_STATE_CHANGE, self.started.clone());
-        set_number(&mut reply.headers, TRANSPORT_REQUEST_ID, self.requests.fetch_add(1, Ordering::Relaxed));
+        set_number(
+            &mut reply.headers,
+            TRANSPORT_REQUEST_ID,
+            self.next_transport_request_id.fetch_add(1, Ordering::Relaxed),
+        );
         set(&mut reply.headers, REQUEST_DURATION_MS, &format!("{:.3}", took.as_secs_f64() * 1000.0));
         reply
     }
@@ -209,7 +213,7 @@ impl Frontend {
     }
 }
 
-/// The finalizer of splitmix64: a bijection that scatters neighbouring inputs.
+/// The finalizer of splitmix64: a bijection that scatters neighboring inputs.
 fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

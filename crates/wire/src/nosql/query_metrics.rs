@@ -134,11 +134,11 @@ fn impact(index: &IndexMetric) -> &'static str {
 
 /// `scan on 3 partitions; index /a/? on 1 partition`
 pub fn plan(report: &QueryReport) -> String {
-    let way = |(way, partitions): &(String, usize)| {
+    let describe = |(way, partitions): &(String, usize)| {
         let noun = if *partitions == 1 { "partition" } else { "partitions" };
         format!("{way} on {partitions} {noun}")
     };
-    let text = report.access_paths.iter().map(way).collect::<Vec<_>>().join("; ");
+    let text = report.access_paths.iter().map(describe).collect::<Vec<_>>().join("; ");
     let is_plain = |c: char| c.is_ascii_graphic() || c == ' ';
     // Headers are ASCII; paths need not be.
     let mut plan: String =

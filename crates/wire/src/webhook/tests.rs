@@ -7,8 +7,8 @@ use super::*;
 
 fn hot() -> Alert {
     let busiest_key = Some(r#"["c1"]"#.to_owned());
-    let what = AlertKind::HotPartition { share_ru: 400.0, throttled: 31, busiest_key };
-    Alert { ts_s: 1_700_000_000, database: "shop".to_owned(), container: "orders".to_owned(), range: 0, kind: what }
+    let kind = AlertKind::HotPartition { share_ru: 400.0, throttled: 31, busiest_key };
+    Alert { ts_s: 1_700_000_000, database: "shop".to_owned(), container: "orders".to_owned(), range: 0, kind }
 }
 
 async fn post_alert(answer: &'static str) -> (String, Result<()>) {

@@ -42,7 +42,7 @@ impl HighWaterMark {
         let states = || container.partitions.iter().map(|partition| partition.shard_state());
         HighWaterMark {
             lsn: states().map(|state| state.lsn).max().unwrap_or(0),
-            next_docnum: states().map(|state| state.next_item).max().unwrap_or(0),
+            next_docnum: states().map(|state| state.last_item).max().unwrap_or(0),
             next_range: container.map.next_id(),
             epoch: container.map.epoch,
         }
@@ -111,7 +111,7 @@ async fn raise_shard_state(store: &AnyStore, batch: &mut Batch, shard: u64, mark
     let row = store.get(&keyspace::state(shard)).await?;
     let state = row.as_deref().map(ShardState::decode).transpose()?.unwrap_or_default();
     let raised =
-        ShardState { lsn: state.lsn.max(mark.lsn), next_item: state.next_item.max(mark.next_docnum), ..state.clone() };
+        ShardState { lsn: state.lsn.max(mark.lsn), last_item: state.last_item.max(mark.next_docnum), ..state.clone() };
     if raised != state {
         batch.put(keyspace::state(shard), raised.encode());
     }

@@ -279,9 +279,9 @@ async fn a_source_with_an_index_cannot_be_deleted_and_retains_versions() {
     assert_eq!(engine.catalog.delete_container(source).await.unwrap_err().kind, Kind::Invalid);
     put(&engine, order("1", "p", "Rome", 1)).await;
     wait_caught_up(&engine, "by_city").await;
-    assert!(admit(&engine, "orders").container().schema.keeps_versions);
+    assert!(admit(&engine, "orders").container().schema.retains_versions);
     engine.catalog.delete_container(index.rid).await.unwrap();
-    assert!(names(&engine).is_empty() && !admit(&engine, "orders").container().schema.keeps_versions);
+    assert!(names(&engine).is_empty() && !admit(&engine, "orders").container().schema.retains_versions);
     put(&engine, order("2", "p", "Rome", 1)).await;
     // A new index is built from the existing items.
     add_index(&engine, "by_city", "/city", "SELECT * FROM c").await;

@@ -8,7 +8,7 @@ use pleiad_model::env::Env;
 use pleiad_model::partition_key::{EpkRange, PartitionKey};
 use pleiad_model::policy::{ContainerDefinition, Geospatial};
 use pleiad_model::{Object, Value, json};
-use pleiad_sql::compile::Bind;
+use pleiad_sql::compile::BindContext;
 use pleiad_sql::testing::{Choices, TestQuery, document, policy, scalar};
 use pleiad_sql::{check, pruning};
 
@@ -342,7 +342,7 @@ impl QueryWorld {
     pub fn documents_by_key(&self, keys: &EpkRange, asked: &TestQuery) -> Vec<Value> {
         let definition = self.at.container.schema.key.as_ref().unwrap();
         let parameters = asked.parameters();
-        let bind = Bind {
+        let bind = BindContext {
             parameters: &parameters,
             geospatial: self.at.container.definition.geospatial,
             embeddings: &[],

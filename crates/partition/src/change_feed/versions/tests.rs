@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 const WIDE: usize = 1 << 30;
 
 fn schema_with_versions() -> Schema {
-    Schema { keeps_versions: true, ..schema(&["/pk"]) }
+    Schema { retains_versions: true, ..schema(&["/pk"]) }
 }
 
 fn everything(after: u64) -> ChangeQuery {

@@ -72,28 +72,28 @@ impl TermRange {
 
     /// Values equal to this one.
     pub fn exact(value: &Value) -> TermRange {
-        PATH.exact(value)
+        PLAIN_TRUNCATION.exact(value)
     }
 
     /// The values of the bounds' type between the bounds. Bounds of different types give an empty range, no bounds give
     /// all defined values.
     pub fn range(low: Bound<&Value>, high: Bound<&Value>) -> TermRange {
-        PATH.range(low, high)
+        PLAIN_TRUNCATION.range(low, high)
     }
 
     /// Strings with this prefix.
     pub fn prefix(text: &str) -> TermRange {
-        PATH.prefix(text)
+        PLAIN_TRUNCATION.prefix(text)
     }
 
     /// `range` for one component of a composite index.
     pub fn component_range(low: Bound<&Value>, high: Bound<&Value>, descending: bool) -> TermRange {
-        COMPONENT.range(low, high).directed(descending)
+        COMPONENT_TRUNCATION.range(low, high).directed(descending)
     }
 
     /// `prefix` for one component of a composite index.
     pub fn component_prefix(text: &str, descending: bool) -> TermRange {
-        COMPONENT.prefix(text).directed(descending)
+        COMPONENT_TRUNCATION.prefix(text).directed(descending)
     }
 
     fn directed(self, descending: bool) -> TermRange {
@@ -111,7 +111,7 @@ impl TermRange {
     }
 
     /// The intersection of two ranges.
-    pub fn and(self, other: TermRange) -> TermRange {
+    pub fn intersect(self, other: TermRange) -> TermRange {
         let from = self.from.max(other.from);
         let to = self.to.min(other.to).max(from.clone());
         TermRange { from, to }
@@ -145,8 +145,8 @@ impl TermRange {
 struct StringTruncation(fn(&[u8]) -> &[u8]);
 
 /// In a path's own index, and in a composite index.
-const PATH: StringTruncation = StringTruncation(truncate_plain);
-const COMPONENT: StringTruncation = StringTruncation(truncate_component);
+const PLAIN_TRUNCATION: StringTruncation = StringTruncation(truncate_plain);
+const COMPONENT_TRUNCATION: StringTruncation = StringTruncation(truncate_component);
 
 impl StringTruncation {
     fn exact(&self, value: &Value) -> TermRange {
@@ -164,19 +164,19 @@ impl StringTruncation {
     }
 
     fn within(&self, kind: TermType, low: Bound<&Value>, high: Bound<&Value>) -> TermRange {
-        let whole = TermRange::of_type(kind);
+        let type_range = TermRange::of_type(kind);
         if matches!(kind, TermType::Array | TermType::Object) {
-            return whole;
+            return type_range;
         }
         let from = match low {
             Bound::Excluded(value) if !self.is_truncated(value) => self.value_range(value).to,
             Bound::Included(value) | Bound::Excluded(value) => self.value_range(value).from,
-            Bound::Unbounded => whole.from,
+            Bound::Unbounded => type_range.from,
         };
         let to = match high {
             Bound::Excluded(value) if !self.is_truncated(value) => self.value_range(value).from,
             Bound::Included(value) | Bound::Excluded(value) => self.value_range(value).to,
-            Bound::Unbounded => whole.to,
+            Bound::Unbounded => type_range.to,
         };
         if from < to { TermRange { from, to } } else { TermRange::empty() }
     }

@@ -40,8 +40,8 @@ async fn items_disappear_immediately_and_later_writes_stay() {
     assert_eq!((lsn, partition.lsn()), (452, 452));
     assert_eq!(partition.read(&key(&schema, "p", "7")).await.unwrap(), None);
     assert_eq!((seen(&partition, &schema, "p").await, seen(&partition, &schema, "q").await), ((0, 0), (1, 1)));
-    let gone = partition.delete(&schema, &key(&schema, "p", "7"), &Precondition::None, NOW_S).await;
-    assert_eq!(gone.unwrap_err().error.kind, pleiad_model::Kind::NotFound);
+    let missing = partition.delete(&schema, &key(&schema, "p", "7"), &Precondition::None, NOW_S).await;
+    assert_eq!(missing.unwrap_err().error.kind, pleiad_model::Kind::NotFound);
 
     create(&partition, &schema, "p", "7", 77).await;
     let mut tx = partition.begin(&schema, key(&schema, "p", "").logical, NOW_S).await.unwrap();
@@ -103,7 +103,7 @@ async fn a_newer_tombstone_survives_the_purge_of_an_older_one() {
     let first = partition.delete_by_partition_key(&schema, &logical, NOW_S).await.unwrap();
     create(&partition, &schema, "p", "new", 1).await;
     let old = KeyTombstone { epk: logical.epk.clone(), lsn: first };
-    while partition.purge_some(&schema, &old, NOW_S).await.unwrap() {}
+    while partition.purge_chunk(&schema, &old, NOW_S).await.unwrap() {}
     let second = partition.delete_by_partition_key(&schema, &logical, NOW_S).await.unwrap();
     assert!(
         !partition.key_tombstones.remove(&old)

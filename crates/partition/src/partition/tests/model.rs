@@ -279,7 +279,7 @@ async fn change_policies(partition: Arc<Partition>, shared: Shared, seed: u64) {
         let policy = POLICIES[dice.below(4) as usize];
         let next = Arc::new(unique(schema_with(&["/pk"], version, policy, &former)));
         // In this order: a write in between is rejected and retried.
-        partition.expect_schema(version);
+        partition.require_schema(version);
         *shared.lock() = next.clone();
         former.push(policy);
         if version != 11 && dice.below(3) == 0 {

@@ -64,7 +64,7 @@ async fn writes_under_an_older_schema_are_rejected() {
     assert_eq!(create(&partition, &old, "a", "3", 3).await.unwrap_err(), outdated);
     assert_eq!(delete(&partition, &old, "a", "1").await.unwrap_err(), outdated);
     assert_eq!(partition.check_schema(&old).unwrap_err().kind, outdated);
-    partition.expect_schema(3);
+    partition.require_schema(3);
     assert_eq!(create(&partition, &new, "a", "4", 4).await.unwrap_err(), Kind::Outdated);
     assert_eq!(partition.reindex(&new, |_| ()).await.unwrap_err().kind, Kind::Outdated);
 }

@@ -32,7 +32,7 @@ impl Transaction<'_> {
         let after = self.key_delta.applied_to(&stats);
         if self.key_delta.bytes > 0 {
             check_key_size(self.schema, &after)?;
-            partition.keys.record_growth(&self.scope, stats.bytes, &after, self.schema.size_limits.key_bytes_max);
+            partition.large_keys.record_growth(&self.scope, stats.bytes, &after, self.schema.size_limits.key_bytes_max);
         }
         let queued = partition.sequence(self.schema, self.ts_s, |shard, rows| self.build_rows(shard, rows, &after))?;
         drop((latch, self));
@@ -74,23 +74,23 @@ impl Transaction<'_> {
 
     /// Removals come first, because another item may have taken the id of a removed one.
     fn build_rows(&self, shard: &mut ShardState, rows: &mut RowChanges, stats: &KeyStats) -> Result<u64> {
-        let at = self.partition.range.shard;
+        let shard_id = self.partition.range.shard;
         let mut delta = KeyDelta::default();
         let versions = rows.versions.take(); // written below, one per operation instead of one per net change
-        self.changes.values().for_each(|change| change.write_removal(at, rows, &mut delta));
-        let remaining = self.changes.values().filter(|change| change.now.is_some());
+        self.changes.values().for_each(|change| change.write_removal(shard_id, rows, &mut delta));
+        let remaining = self.changes.values().filter(|change| change.new.is_some());
         for (seq, change) in (0..).zip(remaining) {
-            change.write_version(at, shard.lsn, seq, rows, &mut delta);
+            change.write_version(shard_id, shard.lsn, seq, rows, &mut delta);
         }
         for (docnum, now) in self.changes.iter().filter_map(|(docnum, change)| Some((*docnum, change.renamed()?))) {
-            rows.claim_id(at, &now.key, docnum);
+            rows.claim_id(shard_id, &now.key, docnum);
         }
-        for now in self.changes.values().filter_map(|change| change.now.as_ref()) {
-            rows.claim(at, &now.claims, &now.record);
+        for now in self.changes.values().filter_map(|change| change.new.as_ref()) {
+            rows.claim(shard_id, &now.claims, &now.record);
         }
         rows.versions = versions;
-        self.version_log.write_rows(at, shard.lsn, rows);
-        rows.count_key(self.partition.key_row(&self.scope), stats, &self.scope);
+        self.version_log.write_rows(shard_id, shard.lsn, rows);
+        rows.put_key_stats(self.partition.key_row(&self.scope), stats, &self.scope);
         shard.items = shard.items.saturating_add_signed(delta.items);
         shard.item_bytes = shard.item_bytes.saturating_add_signed(delta.bytes);
         if delta.bytes > 0 {
@@ -104,32 +104,32 @@ const CONFLICTING_WRITE: &str = "Another request has changed an item that this t
 
 impl ItemChange {
     fn has_no_effect(&self) -> bool {
-        self.was.is_none() && self.now.is_none()
+        self.old.is_none() && self.new.is_none()
     }
 
     fn renamed(&self) -> Option<&PreparedVersion> {
-        let (was, now) = (self.was.as_ref()?, self.now.as_ref()?);
+        let (was, now) = (self.old.as_ref()?, self.new.as_ref()?);
         (was.key.hash != now.key.hash).then_some(now)
     }
 
-    fn write_removal(&self, at: u64, rows: &mut RowChanges, delta: &mut KeyDelta) {
-        let (Some(was), None) = (&self.was, &self.now) else { return };
+    fn write_removal(&self, shard: u64, rows: &mut RowChanges, delta: &mut KeyDelta) {
+        let (Some(was), None) = (&self.old, &self.new) else { return };
         let old = was.as_old();
         match self.is_expired {
-            true => rows.expire(at, &old),
-            false => rows.remove(at, &old),
+            true => rows.expire(shard, &old),
+            false => rows.remove(shard, &old),
         }
         delta.add(-1, -(was.record.body().len() as i64));
     }
 
-    fn write_version(&self, at: u64, lsn: u64, seq: u16, rows: &mut RowChanges, delta: &mut KeyDelta) {
-        let Some(now) = &self.now else { return };
+    fn write_version(&self, shard: u64, lsn: u64, seq: u16, rows: &mut RowChanges, delta: &mut KeyDelta) {
+        let Some(now) = &self.new else { return };
         let record = now.record.with_lsn(lsn, seq);
         let new = NewVersion { key: &now.key, record: &record, terms: &now.terms.possible, claims: &now.claims };
         delta.add(1, record.body().len() as i64);
-        let Some(was) = &self.was else { return rows.insert(at, &new) };
+        let Some(was) = &self.old else { return rows.insert(shard, &new) };
         delta.add(-1, -(was.record.body().len() as i64));
-        rows.update(at, &was.as_old(), &new);
+        rows.update(shard, &was.as_old(), &new);
     }
 }
 

@@ -24,7 +24,7 @@ impl Transaction<'_> {
     /// Its writes by docnum: the current version, or `None` for a deleted item.
     pub fn own_writes(&self) -> BTreeMap<u64, Option<Record>> {
         let now = |(docnum, change): (&u64, &super::ItemChange)| {
-            (*docnum, change.now.as_ref().map(|version| version.record.clone()))
+            (*docnum, change.new.as_ref().map(|version| version.record.clone()))
         };
         self.changes.iter().map(now).collect()
     }
@@ -32,11 +32,11 @@ impl Transaction<'_> {
     /// The key of the item with that docnum, if it is in its logical partition.
     pub async fn key_of(&self, docnum: u64) -> Result<Option<ItemKey>> {
         if let Some(change) = self.changes.get(&docnum) {
-            return Ok(change.now.as_ref().map(|version| version.key.clone()));
+            return Ok(change.new.as_ref().map(|version| version.key.clone()));
         }
         let BaseState::Snapshot(view) = &self.base else { return Ok(None) };
         let found = view.get(&[docnum]).await?.pop().flatten();
-        let ours = found.filter(|record| record.epk == self.scope.logical.epk);
-        Ok(ours.map(|record| self.scope.renamed(record.id())))
+        let in_scope = found.filter(|record| record.epk == self.scope.logical.epk);
+        Ok(in_scope.map(|record| self.scope.renamed(record.id())))
     }
 }

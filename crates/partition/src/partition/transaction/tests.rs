@@ -253,17 +253,17 @@ async fn versions_after(partition: &Partition, after: u64) -> Vec<(u64, VersionK
     let limit = PageLimit { items: 1, ..ALL };
     let page = partition.versions(&ChangeQuery { scope, after, since_s: 0, expiry }, limit).await.unwrap();
     let n = |record: &Option<Record>| record.as_ref().map(n_of);
-    let all_placed = |version: &crate::version_row::ItemVersion| {
+    let all_have_lsns = |version: &crate::version_row::ItemVersion| {
         version.previous.iter().all(|old| old.lsn > 0) && version.current.iter().all(|new| new.lsn == version.lsn)
     };
-    assert!(page.versions.iter().all(all_placed));
+    assert!(page.versions.iter().all(all_have_lsns));
     page.versions.iter().map(|version| (version.lsn, version.kind, n(&version.previous), n(&version.current))).collect()
 }
 
 #[tokio::test]
 async fn every_operation_leaves_a_version_if_all_are_retained() {
     use VersionKind::{Create, Delete, Replace};
-    let (store, schema) = (memory(), Schema { keeps_versions: true, ..schema(&["/pk"]) });
+    let (store, schema) = (memory(), Schema { retains_versions: true, ..schema(&["/pk"]) });
     let partition = open(&store).await;
     create(&partition, &schema, "old", 4).await;
     for latched in [false, true] {
@@ -297,21 +297,21 @@ async fn every_operation_leaves_a_version_if_all_are_retained() {
 #[tokio::test]
 async fn a_transaction_that_leaves_no_item_still_leaves_its_versions() {
     use VersionKind::{Create, Delete, Expire};
-    let kept = Schema { keeps_versions: true, default_ttl: Some(10), ..schema(&["/pk"]) };
+    let retaining = Schema { retains_versions: true, default_ttl: Some(10), ..schema(&["/pk"]) };
     let partition = open(&memory()).await;
-    let draft = draft(&kept, "a", item("p", "a", 1));
-    partition.write(&kept, Verb::Create, &draft, &Precondition::None, NOW_S - 100).await.unwrap();
-    let mut tx = partition.begin_latched(&kept, logical(&kept, "p"), NOW_S).await;
-    put(&mut tx, &kept, Verb::Create, "a", 2).await.unwrap();
-    tx.delete(&key(&kept, "p", "a"), &Precondition::None).await.unwrap();
+    let draft = draft(&retaining, "a", item("p", "a", 1));
+    partition.write(&retaining, Verb::Create, &draft, &Precondition::None, NOW_S - 100).await.unwrap();
+    let mut tx = partition.begin_latched(&retaining, logical(&retaining, "p"), NOW_S).await;
+    put(&mut tx, &retaining, Verb::Create, "a", 2).await.unwrap();
+    tx.delete(&key(&retaining, "p", "a"), &Precondition::None).await.unwrap();
     assert_eq!(tx.commit().await.unwrap(), 2);
     let want = [(2, Expire, Some(1), None), (2, Create, None, Some(2)), (2, Delete, Some(2), None)];
     assert_eq!(versions_after(&partition, 1).await, want);
 
-    let mut tx = partition.begin(&kept, logical(&kept, "p"), NOW_S).await.unwrap();
-    put(&mut tx, &kept, Verb::Create, "b", 3).await.unwrap();
-    tx.delete(&key(&kept, "p", "b"), &Precondition::None).await.unwrap();
+    let mut tx = partition.begin(&retaining, logical(&retaining, "p"), NOW_S).await.unwrap();
+    put(&mut tx, &retaining, Verb::Create, "b", 3).await.unwrap();
+    tx.delete(&key(&retaining, "p", "b"), &Precondition::None).await.unwrap();
     assert_eq!((tx.commit().await.unwrap(), partition.shard_state().items), (3, 0));
     assert_eq!(versions_after(&partition, 2).await, [(3, Create, None, Some(3)), (3, Delete, Some(3), None)]);
-    audit(&partition, &kept).await;
+    audit(&partition, &retaining).await;
 }

@@ -24,7 +24,7 @@ struct LoggedOperation {
 
 impl VersionLog {
     pub fn new(schema: &Schema) -> VersionLog {
-        VersionLog(schema.keeps_versions.then(Vec::new))
+        VersionLog(schema.retains_versions.then(Vec::new))
     }
 
     pub fn push(&mut self, kind: VersionKind, previous: Option<&PreparedVersion>, current: Option<&Record>) {
@@ -41,11 +41,11 @@ impl VersionLog {
         self.len() == 0
     }
 
-    pub fn write_rows(&self, at: u64, lsn: u64, rows: &mut RowChanges) {
+    pub fn write_rows(&self, shard: u64, lsn: u64, rows: &mut RowChanges) {
         for LoggedOperation { kind, previous, current } in self.0.iter().flatten() {
             let [previous, current] =
                 [previous, current].map(|record| record.as_ref().map(|record| with_lsn(record, lsn)));
-            rows.put_version(at, *kind, previous.as_ref(), current.as_ref());
+            rows.put_version(shard, *kind, previous.as_ref(), current.as_ref());
         }
     }
 }

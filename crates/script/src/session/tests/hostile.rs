@@ -232,8 +232,8 @@ fn past_the_soft_limit_nothing_is_accepted_and_past_the_hard_one_nothing_runs() 
     let mut runtime = ScriptRuntime::new(ScriptLimits::default(), TickingEnv::every(100));
     let mut session =
         runtime.start(&Program::new("t", "function () { __.readDocuments(__.getSelfLink()) }"), procedure(&[]));
-    let ScriptStep::Execute(asked) = session.step(Vec::new()) else { panic!("no operations requested") };
-    assert_eq!(asked.len(), 1);
+    let ScriptStep::Execute(operations) = session.step(Vec::new()) else { panic!("no operations requested") };
+    assert_eq!(operations.len(), 1);
     let outcome = loop {
         match session.step(Vec::new()) {
             ScriptStep::Execute(none) => assert!(none.is_empty()),

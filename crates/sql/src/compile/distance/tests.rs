@@ -6,7 +6,7 @@ use pleiad_model::{Result, json};
 
 use crate::Parameters;
 use crate::check;
-use crate::compile::{Bind, compile};
+use crate::compile::{BindContext, compile};
 use crate::document::SlotValue;
 use crate::expr::{Context, MemoryBudget};
 use crate::run::{PageSize, PageStart, RowPipeline};
@@ -30,7 +30,7 @@ fn run(text: &str) -> Result<String> {
     let block = compile(
         &check::parse_and_check(text)?,
         text,
-        Bind { parameters: &parameters, geospatial, embeddings, full_text: None, started_ms: None },
+        BindContext { parameters: &parameters, geospatial, embeddings, full_text: None, started_ms: None },
     )?;
     let env = ManualEnv::default();
     let cx = Context {

@@ -50,22 +50,22 @@ pub fn flag(args: &[Datum<'_>], position: usize) -> Option<bool> {
 
 // Results.
 
-pub fn truth<'a>(truth: Option<bool>) -> Result<Datum<'a>> {
+pub fn boolean_value<'a>(truth: Option<bool>) -> Result<Datum<'a>> {
     Ok(truth.map(|truth| Cow::Owned(Value::Bool(truth))))
 }
 
 /// Returns minus zero as zero: `ROUND(-0.2)` should not print `-0.0`.
-pub fn real<'a>(number: Option<f64>) -> Result<Datum<'a>> {
+pub fn float_value<'a>(number: Option<f64>) -> Result<Datum<'a>> {
     Ok(number.map(|number| Cow::Owned(Value::from(number + 0.0))))
 }
 
-pub fn whole<'a>(number: Option<i64>) -> Result<Datum<'a>> {
+pub fn integer_value<'a>(number: Option<i64>) -> Result<Datum<'a>> {
     Ok(number.map(|number| Cow::Owned(Value::from(number))))
 }
 
 /// A length or a position.
 pub fn size<'a>(size: Option<usize>) -> Result<Datum<'a>> {
-    whole(size.and_then(|size| i64::try_from(size).ok()))
+    integer_value(size.and_then(|size| i64::try_from(size).ok()))
 }
 
 /// A copy of part of a string.

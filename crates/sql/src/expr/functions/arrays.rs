@@ -9,7 +9,9 @@ use std::cmp::Ordering;
 use pleiad_model::{Object, Result, Value};
 
 use super::Function;
-use super::arguments::{array, at, copy, flag, integer, items, or_default, real, size, string, take, truth};
+use super::arguments::{
+    array, at, boolean_value, copy, flag, float_value, integer, items, or_default, size, string, take,
+};
 use super::sets::Members;
 use crate::expr::aggregate::Sum;
 use crate::expr::compare::{by_name, same, total_order};
@@ -17,14 +19,14 @@ use crate::expr::context::memory_bytes;
 use crate::expr::{Context, Datum};
 
 pub const FUNCTIONS: &[Function] = &[
-    Function::exactly("ARRAY_AVG", 1, |args, _| real(average(args))),
+    Function::exactly("ARRAY_AVG", 1, |args, _| float_value(average(args))),
     Function::at_least("ARRAY_CONCAT", 2, array_concat),
-    Function::between("ARRAY_CONTAINS", 2, 3, |args, _| truth(array_contains(args))),
-    Function::at_least("ARRAY_CONTAINS_ALL", 2, |args, _| truth(contains_each(args, false))),
-    Function::at_least("ARRAY_CONTAINS_ANY", 2, |args, _| truth(contains_each(args, true))),
+    Function::between("ARRAY_CONTAINS", 2, 3, |args, _| boolean_value(array_contains(args))),
+    Function::at_least("ARRAY_CONTAINS_ALL", 2, |args, _| boolean_value(contains_each(args, false))),
+    Function::at_least("ARRAY_CONTAINS_ANY", 2, |args, _| boolean_value(contains_each(args, true))),
     Function::exactly("ARRAY_LENGTH", 1, |args, _| size(array(args, 0).map(<[_]>::len))),
     Function::exactly("ARRAY_MAX", 1, |args, cx| extreme(args, cx, Ordering::Greater)),
-    Function::exactly("ARRAY_MEDIAN", 1, |args, _| real(median(args))),
+    Function::exactly("ARRAY_MEDIAN", 1, |args, _| float_value(median(args))),
     Function::exactly("ARRAY_MIN", 1, |args, cx| extreme(args, cx, Ordering::Less)),
     Function::between("ARRAY_SLICE", 2, 3, array_slice),
     Function::exactly("ARRAY_SUM", 1, |args, _| Ok(sum(args).map(|sum| Cow::Owned(Value::Number(sum.number()))))),

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use pleiad_model::{Number, Result, Value};
 
-use super::arguments::{integer, or_default, string, text, whole};
+use super::arguments::{integer, integer_value, or_default, string, text};
 use super::{Function, Varies};
 use crate::expr::{Context, Datum};
 pub use calendar::DateTime;
@@ -21,27 +21,28 @@ pub const FUNCTIONS: &[Function] = &[
     Function::exactly("AGO", 2, |args, cx| datetime_text(shifted_now(args, cx, i64::checked_neg), cx))
         .varying(Varies::PerCall),
     Function::between("NOW", 0, 2, now).varying(Varies::PerCall),
-    Function::exactly("DAY", 1, |args, _| whole(datetime(args, 0).map(|at| DatePart::Day.of(at)))),
-    Function::exactly("MONTH", 1, |args, _| whole(datetime(args, 0).map(|at| DatePart::Month.of(at)))),
-    Function::exactly("YEAR", 1, |args, _| whole(datetime(args, 0).map(|at| DatePart::Year.of(at)))),
+    Function::exactly("DAY", 1, |args, _| integer_value(datetime(args, 0).map(|at| DatePart::Day.of(at)))),
+    Function::exactly("MONTH", 1, |args, _| integer_value(datetime(args, 0).map(|at| DatePart::Month.of(at)))),
+    Function::exactly("YEAR", 1, |args, _| integer_value(datetime(args, 0).map(|at| DatePart::Year.of(at)))),
     Function::exactly("DATETIMEADD", 3, |args, cx| datetime_text(add(args), cx)),
     Function::between("DATETIMEBIN", 2, 4, |args, cx| datetime_text(bin(args), cx)),
     Function::exactly("DATETIMEDIFF", 3, |args, _| Ok(difference(args))),
     Function::exactly("DATETIMEFORMAT", 2, formatted),
     Function::between("DATETIMEFROMPARTS", 3, 7, |args, cx| datetime_text(from_parts(args), cx)),
     Function::exactly("DATETIMEPART", 2, |args, _| {
-        whole(date_part(args, 0).zip(datetime(args, 1)).map(|(p, at)| p.of(at)))
+        integer_value(date_part(args, 0).zip(datetime(args, 1)).map(|(p, at)| p.of(at)))
     }),
-    Function::exactly("DATETIMETOTICKS", 1, |args, _| whole(datetime(args, 0).map(DateTime::ticks))),
-    Function::exactly("DATETIMETOTIMESTAMP", 1, |args, _| whole(datetime(args, 0).map(DateTime::timestamp_ms))),
+    Function::exactly("DATETIMETOTICKS", 1, |args, _| integer_value(datetime(args, 0).map(DateTime::ticks))),
+    Function::exactly("DATETIMETOTIMESTAMP", 1, |args, _| integer_value(datetime(args, 0).map(DateTime::timestamp_ms))),
     Function::exactly("GETCURRENTDATETIME", 0, |_, cx| datetime_text(current(cx), cx)).varying(Varies::PerCall),
     Function::exactly("GETCURRENTDATETIMESTATIC", 0, |_, cx| datetime_text(started(cx), cx)).varying(Varies::PerRun),
-    Function::exactly("GETCURRENTTICKS", 0, |_, cx| whole(current(cx).map(DateTime::ticks))).varying(Varies::PerCall),
-    Function::exactly("GETCURRENTTICKSSTATIC", 0, |_, cx| whole(started(cx).map(DateTime::ticks)))
-        .varying(Varies::PerRun),
-    Function::exactly("GETCURRENTTIMESTAMP", 0, |_, cx| whole(current(cx).map(DateTime::timestamp_ms)))
+    Function::exactly("GETCURRENTTICKS", 0, |_, cx| integer_value(current(cx).map(DateTime::ticks)))
         .varying(Varies::PerCall),
-    Function::exactly("GETCURRENTTIMESTAMPSTATIC", 0, |_, cx| whole(started(cx).map(DateTime::timestamp_ms)))
+    Function::exactly("GETCURRENTTICKSSTATIC", 0, |_, cx| integer_value(started(cx).map(DateTime::ticks)))
+        .varying(Varies::PerRun),
+    Function::exactly("GETCURRENTTIMESTAMP", 0, |_, cx| integer_value(current(cx).map(DateTime::timestamp_ms)))
+        .varying(Varies::PerCall),
+    Function::exactly("GETCURRENTTIMESTAMPSTATIC", 0, |_, cx| integer_value(started(cx).map(DateTime::timestamp_ms)))
         .varying(Varies::PerRun),
     Function::exactly("TICKSTODATETIME", 1, |args, cx| {
         datetime_text(integer(args, 0).and_then(DateTime::from_ticks), cx)
@@ -109,9 +110,9 @@ fn difference<'a>(args: &[Datum<'_>]) -> Datum<'a> {
 
 /// Year, month, day, and optionally hour, minute, second and 100 ns units.
 fn from_parts(args: &[Datum<'_>]) -> Option<DateTime> {
-    let given = |position| or_default(args, position, 0, || integer(args, position));
-    let date = (given(0)?, given(1)?, given(2)?);
-    DateTime::from_parts(date, (given(3)?, given(4)?, given(5)?), given(6)?)
+    let argument = |position| or_default(args, position, 0, || integer(args, position));
+    let date = (argument(0)?, argument(1)?, argument(2)?);
+    DateTime::from_parts(date, (argument(3)?, argument(4)?, argument(5)?), argument(6)?)
 }
 
 fn formatted<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {

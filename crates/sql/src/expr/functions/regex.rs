@@ -27,7 +27,7 @@ use regex_automata::nfa::thompson::{self, WhichCaptures};
 use regex_automata::util::syntax;
 
 use super::Function;
-use super::arguments::{integer, items, or_default, string, string_item, truth};
+use super::arguments::{boolean_value, integer, items, or_default, string, string_item};
 use crate::expr::{Context, Datum};
 
 pub const FUNCTIONS: &[Function] = &[
@@ -58,7 +58,7 @@ const CACHED_PATTERNS_MAX: usize = 8;
 
 fn is_match<'a>(args: &mut [Datum<'a>], _: &Context<'_>) -> Result<Datum<'a>> {
     let (Some(subject), Some(pattern)) = (string(args, 0), pattern(args, 2)?) else { return Ok(None) };
-    truth(Some(pattern.is_match(subject)?))
+    boolean_value(Some(pattern.is_match(subject)?))
 }
 
 /// The first match, or one group of it.
@@ -414,7 +414,7 @@ thread_local! {
 fn pattern(args: &[Datum<'_>], modifiers_at: usize) -> Result<Option<Rc<RegexPattern>>> {
     let modifiers = or_default(args, modifiers_at, "", || string(args, modifiers_at)).and_then(Modifiers::parse);
     let (Some(source), Some(modifiers)) = (string(args, 1), modifiers) else { return Ok(None) };
-    PATTERN_CACHE.with_borrow_mut(|remembered| cached_pattern(remembered, source, modifiers))
+    PATTERN_CACHE.with_borrow_mut(|cache| cached_pattern(cache, source, modifiers))
 }
 
 fn cached_pattern(

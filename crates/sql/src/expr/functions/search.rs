@@ -5,7 +5,7 @@
 use pleiad_model::{Error, Result};
 
 use super::Function;
-use super::arguments::{flag, string, truth};
+use super::arguments::{boolean_value, flag, string};
 use super::fold;
 use crate::expr::Datum;
 
@@ -32,7 +32,7 @@ fn contains(text: &str, needle: &str) -> bool {
 /// Uses `exact` unless the third argument requests to ignore case.
 fn compare<'a>(args: &[Datum<'a>], exact: Test, ignoring_case: Test) -> Result<Datum<'a>> {
     let test = flag(args, 2).map(|ignore_case| if ignore_case { ignoring_case } else { exact });
-    truth(test.and_then(|test| test_one(args, 1, test)))
+    boolean_value(test.and_then(|test| test_one(args, 1, test)))
 }
 
 fn test_one(args: &[Datum<'_>], position: usize, test: Test) -> Option<bool> {
@@ -45,7 +45,7 @@ fn each<'a>(args: &[Datum<'a>], quantifier: fn(&[Datum<'_>], Test) -> Option<boo
     if text_bytes.saturating_mul(args.len()) > READ_BYTES_MAX {
         return Err(Error::invalid("A text this long cannot be searched for so many strings. Search for fewer."));
     }
-    truth(quantifier(args, test))
+    boolean_value(quantifier(args, test))
 }
 
 /// The three-valued `AND` of one test for each argument after the first.

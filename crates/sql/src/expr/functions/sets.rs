@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use pleiad_model::{Result, Value};
 
 use super::Function;
-use super::arguments::{array, copy, items, truth};
+use super::arguments::{array, boolean_value, copy, items};
 use crate::expr::compare::Ordered;
 use crate::expr::{Context, Datum};
 
@@ -19,7 +19,7 @@ pub const FUNCTIONS: &[Function] = &[
             distinct(a.iter().filter(|value| !excluded.has(value)))
         })
     }),
-    Function::exactly("SETEQUAL", 2, |args, _| truth(set_equal(args))),
+    Function::exactly("SETEQUAL", 2, |args, _| boolean_value(set_equal(args))),
     // The documented sample has the order of the second array.
     Function::exactly("SETINTERSECT", 2, |args, cx| {
         combine(args, cx, |a, b| {

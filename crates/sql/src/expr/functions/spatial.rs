@@ -14,7 +14,7 @@ use pleiad_model::{Object, Result, Value};
 use pleiad_spatial::Geometry;
 
 use super::Function;
-use super::arguments::{at, real, truth};
+use super::arguments::{at, boolean_value, float_value};
 use crate::expr::context::memory_bytes;
 use crate::expr::{Context, Datum};
 
@@ -32,26 +32,26 @@ pub const FUNCTIONS: &[Function] = &[
 ];
 
 fn area<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
-    real(shape(args, 0, cx).map(|shape| shape.area()))
+    float_value(shape(args, 0, cx).map(|shape| shape.area()))
 }
 
 fn distance<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
     let pair = both(args, cx);
-    real(pair.map(|(from, to)| from.try_distance(&to, &|steps| cx.count_steps(steps))).transpose()?)
+    float_value(pair.map(|(from, to)| from.try_distance(&to, &|steps| cx.count_steps(steps))).transpose()?)
 }
 
 fn intersects<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
     let pair = both(args, cx);
-    truth(pair.map(|(one, other)| one.try_intersects(&other, &|steps| cx.count_steps(steps))).transpose()?)
+    boolean_value(pair.map(|(one, other)| one.try_intersects(&other, &|steps| cx.count_steps(steps))).transpose()?)
 }
 
 fn within<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
     let pair = both(args, cx);
-    truth(pair.map(|(inner, outer)| inner.try_within(&outer, &|steps| cx.count_steps(steps))).transpose()?)
+    boolean_value(pair.map(|(inner, outer)| inner.try_within(&outer, &|steps| cx.count_steps(steps))).transpose()?)
 }
 
 fn is_valid<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
-    truth(at(args, 0).as_deref().map(|value| Geometry::is_valid(value, cx.geospatial)))
+    boolean_value(at(args, 0).as_deref().map(|value| Geometry::is_valid(value, cx.geospatial)))
 }
 
 fn is_valid_detailed<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {

@@ -200,8 +200,8 @@ fn any_arguments_of_any_type_are_safe() {
                 let term = |i: usize| values[(i * (1 + shift % 3) + shift) % values.len()].as_ref().map(Cow::Borrowed);
                 let mut arguments: Vec<Datum<'_>> = (0..count).map(term).collect();
                 let answer = with_context(BUDGET_BYTES, |cx| (function.call)(&mut arguments, cx).map(drop));
-                let refused = |e: &Error| e.kind == Kind::Unsupported;
-                assert!(answer.as_ref().err().is_none_or(refused), "{}: {answer:?}", function.name);
+                let is_unsupported = |e: &Error| e.kind == Kind::Unsupported;
+                assert!(answer.as_ref().err().is_none_or(is_unsupported), "{}: {answer:?}", function.name);
             }
         }
     }
@@ -209,11 +209,11 @@ fn any_arguments_of_any_type_are_safe() {
 
 #[test]
 fn only_clock_and_random_functions_vary() {
-    let that =
+    let names_of =
         |varies| FAMILIES.into_iter().flatten().filter(|f| f.varies == varies).map(|f| f.name).collect::<Vec<_>>();
     let clocks = ["GETCURRENTDATETIME", "GETCURRENTTICKS", "GETCURRENTTIMESTAMP"];
-    assert_eq!(that(Varies::PerCall), [&["RAND", "AGO", "NOW"], &clocks[..]].concat());
-    assert_eq!(that(Varies::PerRun), clocks.map(|name| format!("{name}STATIC")));
+    assert_eq!(names_of(Varies::PerCall), [&["RAND", "AGO", "NOW"], &clocks[..]].concat());
+    assert_eq!(names_of(Varies::PerRun), clocks.map(|name| format!("{name}STATIC")));
 }
 
 #[test]

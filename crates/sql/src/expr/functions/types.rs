@@ -5,7 +5,7 @@
 use pleiad_model::{Result, Value};
 
 use super::Function;
-use super::arguments::{at, truth};
+use super::arguments::{at, boolean_value};
 use super::dates::DateTime;
 use crate::expr::Datum;
 
@@ -28,5 +28,5 @@ pub const FUNCTIONS: &[Function] = &[
 ];
 
 fn is<'a>(args: &[Datum<'a>], test: fn(&Value) -> bool) -> Result<Datum<'a>> {
-    truth(Some(at(args, 0).as_deref().is_some_and(test)))
+    boolean_value(Some(at(args, 0).as_deref().is_some_and(test)))
 }

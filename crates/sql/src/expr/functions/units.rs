@@ -11,12 +11,12 @@
 use pleiad_model::Result;
 
 use super::Function;
-use super::arguments::{integer, or_default, size, slice, string, whole};
+use super::arguments::{integer, integer_value, or_default, size, slice, string};
 use crate::expr::{Context, Datum};
 
 pub const FUNCTIONS: &[Function] = &[
-    Function::between("INDEX_OF", 2, 3, |args, _| whole(index_of(args))),
-    Function::between("LASTINDEXOF", 2, 3, |args, _| whole(last_index_of(args))),
+    Function::between("INDEX_OF", 2, 3, |args, _| integer_value(index_of(args))),
+    Function::between("LASTINDEXOF", 2, 3, |args, _| integer_value(last_index_of(args))),
     Function::exactly("LEFT", 2, |args, cx| slice(left(args), cx)),
     Function::exactly("LENGTH", 1, |args, _| size(string(args, 0).map(count))),
     Function::exactly("RIGHT", 2, |args, cx| slice(right(args), cx)),

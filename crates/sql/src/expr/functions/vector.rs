@@ -8,7 +8,7 @@ use pleiad_model::policy::{DistanceFunction, VectorDataType};
 use pleiad_vector::DistanceMetric;
 
 use super::Function;
-use super::arguments::{at, real};
+use super::arguments::{at, float_value};
 use crate::expr::{Context, Datum};
 
 pub const VECTOR_DISTANCE: &str = "VECTORDISTANCE";
@@ -21,5 +21,5 @@ pub const FUNCTIONS: &[Function] = &[Function::between(VECTOR_DISTANCE, 2, 4, di
 
 fn distance<'a>(args: &mut [Datum<'a>], _: &Context<'_>) -> Result<Datum<'a>> {
     let vector = |position| DEFAULT_METRIC.vector(at(args, position).as_deref()?);
-    real(vector(0).zip(vector(1)).and_then(|(left, right)| DEFAULT_METRIC.between(&left, &right)))
+    float_value(vector(0).zip(vector(1)).and_then(|(left, right)| DEFAULT_METRIC.between(&left, &right)))
 }

@@ -1,6 +1,6 @@
 //! Hints for syntax errors: constructs of other SQL dialects, and what to write instead.
 //!
-//! A hint is a guess from the unexpected token and its neighbours. It never decides whether a text is an error; the
+//! A hint is a guess from the unexpected token and its neighbors. It never decides whether a text is an error; the
 //! parser does.
 
 use super::super::Span;

@@ -30,7 +30,7 @@ fn words_are_letters_of_any_script() {
 fn parameters_keep_their_at_sign() {
     check("@id", Token::Parameter("@id"));
     check("@_1", Token::Parameter("@_1"));
-    assert_eq!(tokens("@1"), [Token::Broken, Token::Number(Number::Int(1))]);
+    assert_eq!(tokens("@1"), [Token::Invalid, Token::Number(Number::Int(1))]);
 }
 
 #[test]
@@ -50,9 +50,9 @@ fn numbers() {
     check("0xffffffffffffffff", Token::Number(Number::UInt(u64::MAX)));
     check("0x10000000000000000", Token::Number(Number::Float(18446744073709551616.0)));
     for broken in ["12ab", "0x", "0xg", "1e", "1e5x", "1.x"] {
-        check(broken, Token::Broken);
+        check(broken, Token::Invalid);
     }
-    assert_eq!(tokens("1e+")[0], Token::Broken);
+    assert_eq!(tokens("1e+")[0], Token::Invalid);
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn strings_in_either_quote() {
     check(r"'\ud83d\ude00'", string("😀"));
     check("'two\nlines'", string("two\nlines"));
     for broken in ["'open", "\"open'", "'", r"'\x'", r"'\u12'", r"'\ud83d'", r"'\ude00'", r"'\ud83d\u0041'", "'\\"] {
-        check(broken, Token::Broken);
+        check(broken, Token::Invalid);
     }
 }
 
@@ -98,9 +98,9 @@ fn comments_run_to_the_end_of_the_line() {
 }
 
 #[test]
-fn invalid_characters_are_broken_tokens() {
+fn invalid_characters_are_invalid_tokens() {
     for text in ["#", "!", "$", "@", "\\", ";", "\u{0}", "\u{ff1b}"] {
-        check(text, Token::Broken);
+        check(text, Token::Invalid);
     }
 }
 

@@ -89,9 +89,9 @@ impl Parser<'_> {
         if self.peek_name().is_some() && is_keyword(&self.ahead, "IN") {
             let alias = self.name()?;
             self.expect_keyword("IN")?;
-            return Ok(FromItem { each: true, expr: self.collection()?, alias: Some(alias) });
+            return Ok(FromItem { unnest: true, expr: self.collection()?, alias: Some(alias) });
         }
-        Ok(FromItem { each: false, expr: self.collection()?, alias: self.alias()? })
+        Ok(FromItem { unnest: false, expr: self.collection()?, alias: self.alias()? })
     }
 
     /// The source of rows: a name, a path of constants from a name, a subquery, or a function call.

@@ -9,7 +9,7 @@ fn plan_with(text: &str, embeddings: &[VectorEmbedding], features: &str) -> Resu
     let parameters = json::parse(br#"[{"name": "@term", "value": "run"}, {"name": "@v", "value": [1, 2]}]"#)?;
     let parameters = Parameters::from_value(Some(&parameters))?;
     let geospatial = Geospatial::Geography;
-    let bind = Bind { parameters: &parameters, geospatial, embeddings, full_text: None, started_ms: None };
+    let bind = BindContext { parameters: &parameters, geospatial, embeddings, full_text: None, started_ms: None };
     super::super::query_plan(text, bind, None, features)
 }
 
@@ -156,7 +156,7 @@ fn every_query_of_a_plan_runs() {
     let select = check::parse_and_check(text).unwrap();
     let parameters = Parameters::default();
     let geospatial = Geospatial::Geography;
-    let bind = Bind { parameters: &parameters, geospatial, embeddings: &[], full_text: None, started_ms: None };
+    let bind = BindContext { parameters: &parameters, geospatial, embeddings: &[], full_text: None, started_ms: None };
     let counts = check::counts(&select, &parameters).unwrap();
     let hybrid = Hybrid::of(&select, text, bind, counts, ComponentFormat::Sorted).unwrap().unwrap();
     let mut statistics = GlobalStatistics::default();

@@ -62,11 +62,11 @@ fn signed_claims(keys: &JsonWebKeySet, jwt: &str) -> Result<Value, AuthError> {
     const UNREADABLE: AuthError = AuthError::Bearer("it is not a signed JSON Web Token");
     let (signed, signature) = jwt.rsplit_once('.').ok_or(UNREADABLE)?;
     let (header, claims) = signed.split_once('.').ok_or(UNREADABLE)?;
-    let header = part(header).and_then(|bytes| json::parse(&bytes).ok()).ok_or(UNREADABLE)?;
+    let header = decode_part(header).and_then(|bytes| json::parse(&bytes).ok()).ok_or(UNREADABLE)?;
     if header.get("crit").is_some() {
         return Err(AuthError::Bearer("it has critical extensions"));
     }
-    let signature = part(signature).ok_or(UNREADABLE)?;
+    let signature = decode_part(signature).ok_or(UNREADABLE)?;
     let name = |name| header.get(name).and_then(Value::as_str);
     let algorithm = name("alg").ok_or(UNREADABLE)?;
     match keys.verify(name("kid"), algorithm, signed.as_bytes(), &signature) {
@@ -74,10 +74,10 @@ fn signed_claims(keys: &JsonWebKeySet, jwt: &str) -> Result<Value, AuthError> {
         jwks::Verdict::NoSuchKey => return Err(AuthError::UnknownKey),
         jwks::Verdict::NotSigned => return Err(AuthError::Bearer("its signature is not the issuer's")),
     }
-    part(claims).and_then(|bytes| json::parse(&bytes).ok()).ok_or(UNREADABLE)
+    decode_part(claims).and_then(|bytes| json::parse(&bytes).ok()).ok_or(UNREADABLE)
 }
 
-fn part(text: &str) -> Option<Vec<u8>> {
+fn decode_part(text: &str) -> Option<Vec<u8>> {
     URL_SAFE_NO_PAD.decode(text).ok()
 }
 
@@ -85,7 +85,7 @@ fn check_claims(issuer: &Issuer, claims: &Value, now_s: i64) -> Result<(), &'sta
     if claims.get("iss").and_then(Value::as_str) != Some(&issuer.name) {
         return Err("it is from another issuer");
     }
-    if !is_for(&issuer.audiences, claims.get("aud")) {
+    if !accepts_audience(&issuer.audiences, claims.get("aud")) {
         return Err("it is for another audience");
     }
     let expires_s = claims.get("exp").and_then(seconds).ok_or("it never expires: the claim 'exp' is missing")?;
@@ -99,7 +99,7 @@ fn check_claims(issuer: &Issuer, claims: &Value, now_s: i64) -> Result<(), &'sta
 }
 
 /// A trailing slash is ignored: clients derive the audience from the account's address with or without one.
-fn is_for(audiences: &[String], claim: Option<&Value>) -> bool {
+fn accepts_audience(audiences: &[String], claim: Option<&Value>) -> bool {
     let is_accepted = |claim: &Value| {
         let claim = claim.as_str().map(|text| text.trim_end_matches('/'));
         audiences.iter().any(|audience| claim == Some(audience.trim_end_matches('/')))

@@ -15,8 +15,8 @@ pub(super) fn parse_ms(text: &str) -> Option<u64> {
     let mut words = rest.split_ascii_whitespace();
     let (day, month, year) = (words.next()?, words.next()?, words.next()?);
     let (time, zone) = (words.next()?, words.next()?);
-    let greenwich = zone.eq_ignore_ascii_case("gmt") || zone.eq_ignore_ascii_case("utc");
-    if !greenwich || words.next().is_some() {
+    let is_gmt = zone.eq_ignore_ascii_case("gmt") || zone.eq_ignore_ascii_case("utc");
+    if !is_gmt || words.next().is_some() {
         return None;
     }
     let days = days_since_epoch(number(year, 1970, 9999)?, month_from_march(month)?, number(day, 1, 31)?)?;

@@ -29,7 +29,8 @@ pub(super) fn check(keys: &SigningKeys, jwt: &str, wall_ms: u64) -> Result<Calle
 /// `None` if the token cannot be parsed.
 fn accepted(keys: &SigningKeys, jwt: &str, wall_ms: u64) -> Option<bool> {
     let mut parts = jwt.split('.');
-    let (header, claims, secret) = (part(parts.next()?)?, part(parts.next()?)?, part(parts.next()?)?);
+    let (header, claims, secret) =
+        (decode_part(parts.next()?)?, decode_part(parts.next()?)?, decode_part(parts.next()?)?);
     // The secret is checked first: JSON of a client without the key is never parsed.
     let knows_key = hmac::verify(&keys.primary, &secret, keys.primary_text_tag.as_ref()).is_ok();
     if parts.next().is_some() || !knows_key {
@@ -38,7 +39,7 @@ fn accepted(keys: &SigningKeys, jwt: &str, wall_ms: u64) -> Option<bool> {
     Some(names_the_key(&json::parse(&header).ok()?) && is_for_emulator(&json::parse(&claims).ok()?, wall_ms / 1000))
 }
 
-fn part(text: &str) -> Option<Vec<u8>> {
+fn decode_part(text: &str) -> Option<Vec<u8>> {
     URL_SAFE_NO_PAD.decode(text).ok()
 }
 

@@ -19,8 +19,8 @@ fn tokens() -> TokenSigner {
     TokenSigner::new(&[7; 32])
 }
 
-fn authorize(presented: &Credentials<'_>, at: AuthTime) -> Result<Caller, AuthError> {
-    super::authorize(TrustAnchors { keys: &keys(), tokens: &tokens(), jwks_cache: None }, presented, at)
+fn authenticate(presented: &Credentials<'_>, at: AuthTime) -> Result<Caller, AuthError> {
+    super::authenticate(TrustAnchors { keys: &keys(), tokens: &tokens(), jwks_cache: None }, presented, at)
 }
 
 fn keys() -> SigningKeys {
@@ -43,9 +43,9 @@ fn percent_encoded(text: &str) -> String {
     text.bytes().map(|b| if b.is_ascii_alphanumeric() { char::from(b).into() } else { format!("%{b:02X}") }).collect()
 }
 
-fn authorized(key: &str, verb: &str, path: &str, text: &str) -> Result<Caller, AuthError> {
+fn authenticate_signed(key: &str, verb: &str, path: &str, text: &str) -> Result<Caller, AuthError> {
     let address = address::parse(path).unwrap();
-    authorize(&presented(verb, &address, &signed(key, text)), at(DATE_MS))
+    authenticate(&presented(verb, &address, &signed(key, text)), at(DATE_MS))
 }
 
 /// Percent-encoded, as SDKs send it, and unencoded.
@@ -54,7 +54,7 @@ fn check_vector(verb: &str, path: &str, signature: &str) {
     let address = address::parse(path).unwrap();
     let plain = format!("type=master&ver=1.0&sig={signature}");
     for header in [percent_encoded(&plain), plain] {
-        let got = authorize(&presented(verb, &address, &header), at(DATE_MS));
+        let got = authenticate(&presented(verb, &address, &header), at(DATE_MS));
         assert_eq!(got, Ok(Caller::ReadWrite), "{verb} {path} {header}");
     }
 }
@@ -80,16 +80,16 @@ fn a_resource_id_is_signed_in_lower_case() {
 #[test]
 fn every_account_key_grants_its_access() {
     let text = format!("get\ndbs\ndbs/d\n{}\n\n", DATE.to_lowercase());
-    assert_eq!(authorized(PRIMARY, "GET", "/dbs/d", &text), Ok(Caller::ReadWrite));
-    assert_eq!(authorized(SECONDARY, "GET", "/dbs/d", &text), Ok(Caller::ReadWrite));
-    assert_eq!(authorized(READ_ONLY, "GET", "/dbs/d", &text), Ok(Caller::ReadOnly));
-    assert_eq!(authorized("cmVhZCBvbmx5IDI=", "GET", "/dbs/d", &text), Ok(Caller::ReadOnly));
+    assert_eq!(authenticate_signed(PRIMARY, "GET", "/dbs/d", &text), Ok(Caller::ReadWrite));
+    assert_eq!(authenticate_signed(SECONDARY, "GET", "/dbs/d", &text), Ok(Caller::ReadWrite));
+    assert_eq!(authenticate_signed(READ_ONLY, "GET", "/dbs/d", &text), Ok(Caller::ReadOnly));
+    assert_eq!(authenticate_signed("cmVhZCBvbmx5IDI=", "GET", "/dbs/d", &text), Ok(Caller::ReadOnly));
 }
 
 #[test]
 fn a_read_only_key_does_not_write() {
     let text = format!("delete\ndbs\ndbs/d\n{}\n\n", DATE.to_lowercase());
-    assert_eq!(authorized(READ_ONLY, "DELETE", "/dbs/d", &text), Err(AuthError::ReadOnlyKey));
+    assert_eq!(authenticate_signed(READ_ONLY, "DELETE", "/dbs/d", &text), Err(AuthError::ReadOnlyKey));
 }
 
 #[test]
@@ -97,13 +97,13 @@ fn a_query_is_a_read_although_it_is_posted() {
     let address = address::parse("/dbs/d/colls/c/docs").unwrap();
     let header = signed(READ_ONLY, &format!("post\ndocs\ndbs/d/colls/c\n{}\n\n", DATE.to_lowercase()));
     let query = Credentials { is_read: true, ..presented("POST", &address, &header) };
-    assert_eq!(authorize(&query, at(DATE_MS)), Ok(Caller::ReadOnly));
+    assert_eq!(authenticate(&query, at(DATE_MS)), Ok(Caller::ReadOnly));
 }
 
 #[test]
 fn a_bad_signature_reports_the_string_to_sign() {
     let string_to_sign = format!("get\ndbs\ndbs/D\n{}\n\n", DATE.to_lowercase());
-    let got = authorized("b3RoZXI=", "GET", "/dbs/D", &string_to_sign);
+    let got = authenticate_signed("b3RoZXI=", "GET", "/dbs/D", &string_to_sign);
     assert_eq!(got, Err(AuthError::BadSignature { string_to_sign }));
 }
 
@@ -111,7 +111,7 @@ fn a_bad_signature_reports_the_string_to_sign() {
 fn a_signature_is_valid_for_its_own_request_only() {
     let text = format!("get\ndbs\ndbs/d\n{}\n\n", DATE.to_lowercase());
     for (verb, path) in [("DELETE", "/dbs/d"), ("GET", "/dbs/D"), ("GET", "/dbs/d/colls"), ("GET", "/dbs")] {
-        let got = authorized(PRIMARY, verb, path, &text);
+        let got = authenticate_signed(PRIMARY, verb, path, &text);
         assert!(matches!(got, Err(AuthError::BadSignature { .. })), "{verb} {path}: {got:?}");
     }
 }
@@ -120,7 +120,7 @@ fn a_signature_is_valid_for_its_own_request_only() {
 fn a_clock_skew_of_fifteen_minutes_is_accepted() {
     let address = address::parse("/").unwrap();
     let header = signed(PRIMARY, &format!("get\n\n\n{}\n\n", DATE.to_lowercase()));
-    let at = |now_ms| authorize(&presented("GET", &address, &header), at(now_ms));
+    let at = |now_ms| authenticate(&presented("GET", &address, &header), at(now_ms));
     assert_eq!(at(DATE_MS + SKEW_MS_MAX), Ok(Caller::ReadWrite));
     assert_eq!(at(DATE_MS - SKEW_MS_MAX), Ok(Caller::ReadWrite));
     assert_eq!(at(DATE_MS + SKEW_MS_MAX + 1), Err(AuthError::Skewed));
@@ -133,7 +133,7 @@ fn the_date_header_is_accepted_instead_of_x_ms_date() {
     let lower = DATE.to_lowercase();
     let with = |text: &str, x_ms_date, date| {
         let header = signed(PRIMARY, text);
-        authorize(&Credentials { x_ms_date, date, ..presented("GET", &address, &header) }, at(DATE_MS))
+        authenticate(&Credentials { x_ms_date, date, ..presented("GET", &address, &header) }, at(DATE_MS))
     };
     assert_eq!(with(&format!("get\n\n\n\n{lower}\n"), None, Some(DATE)), Ok(Caller::ReadWrite));
     assert_eq!(with(&format!("get\n\n\n{lower}\n{lower}\n"), Some(DATE), Some(DATE)), Ok(Caller::ReadWrite));
@@ -145,7 +145,7 @@ fn the_date_header_is_accepted_instead_of_x_ms_date() {
 #[test]
 fn malformed_headers_are_reported() {
     let address = address::parse("/").unwrap();
-    let got = |header| authorize(&presented("GET", &address, header), at(DATE_MS));
+    let got = |header| authenticate(&presented("GET", &address, header), at(DATE_MS));
     for header in ["", "Bearer x", "type=master", "type=master&ver=1.0&sig=", "type=master&ver=1.0&sig=AAAA", "%"] {
         assert!(matches!(got(header), Err(AuthError::Malformed(_))), "{header}");
     }
@@ -154,7 +154,7 @@ fn malformed_headers_are_reported() {
     }
     assert_eq!(got("type%3Dresource%26ver%3D1%26sig%3Dabc"), Err(AuthError::BadToken));
     let missing = Credentials { authorization: None, ..presented("GET", &address, "") };
-    assert_eq!(authorize(&missing, at(DATE_MS)), Err(AuthError::Missing));
+    assert_eq!(authenticate(&missing, at(DATE_MS)), Err(AuthError::Missing));
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn with_token_at(header: &str, claims: &str, secret: &str, at: AuthTime) -> Resu
     let authorization = format!("type=aad&ver=1.0&sig={}.{}.{}", part(header), part(claims), part(secret));
     let address = address::parse("/dbs/d/colls/c/docs").unwrap();
     let presented = Credentials { x_ms_date: None, ..presented("POST", &address, &authorization) };
-    authorize(&presented, at)
+    authenticate(&presented, at)
 }
 
 #[test]
@@ -188,17 +188,17 @@ fn an_emulator_token_with_the_primary_key_grants_data_access() {
 
 #[test]
 fn other_bearer_tokens_are_rejected() {
-    let refused = Err(AuthError::AadNotAccepted);
-    assert_eq!(with_token(TOKEN_HEADER, TOKEN_CLAIMS, SECONDARY, DATE_MS), refused);
-    assert_eq!(with_token(TOKEN_HEADER, TOKEN_CLAIMS, "", DATE_MS), refused);
-    assert_eq!(with_token("{}", TOKEN_CLAIMS, PRIMARY, DATE_MS), refused);
-    assert_eq!(with_token("not json", TOKEN_CLAIMS, PRIMARY, DATE_MS), refused);
+    let rejected = Err(AuthError::AadNotAccepted);
+    assert_eq!(with_token(TOKEN_HEADER, TOKEN_CLAIMS, SECONDARY, DATE_MS), rejected);
+    assert_eq!(with_token(TOKEN_HEADER, TOKEN_CLAIMS, "", DATE_MS), rejected);
+    assert_eq!(with_token("{}", TOKEN_CLAIMS, PRIMARY, DATE_MS), rejected);
+    assert_eq!(with_token("not json", TOKEN_CLAIMS, PRIMARY, DATE_MS), rejected);
     let foreign = TOKEN_CLAIMS.replace("EmulatorFederation", "contoso");
-    assert_eq!(with_token(TOKEN_HEADER, &foreign, PRIMARY, DATE_MS), refused);
-    assert_eq!(with_token(TOKEN_HEADER, TOKEN_CLAIMS, PRIMARY, DATE_MS + 2 * 3600 * 1000), refused);
+    assert_eq!(with_token(TOKEN_HEADER, &foreign, PRIMARY, DATE_MS), rejected);
+    assert_eq!(with_token(TOKEN_HEADER, TOKEN_CLAIMS, PRIMARY, DATE_MS + 2 * 3600 * 1000), rejected);
     let address = address::parse("/").unwrap();
-    let got = authorize(&presented("GET", &address, "type=aad&ver=1.0&sig=a.b.c.d"), at(DATE_MS));
-    assert_eq!(got, refused);
+    let got = authenticate(&presented("GET", &address, "type=aad&ver=1.0&sig=a.b.c.d"), at(DATE_MS));
+    assert_eq!(got, rejected);
 }
 
 #[test]
@@ -224,7 +224,7 @@ proptest! {
     fn no_header_panics(header in "(type=|master|aad|resource|&|ver=1.0|sig=|%|=|\\.|[A-Za-z0-9+/é]){0,12}", date in "\\PC{0,40}") {
         let address = address::parse("/dbs/d").unwrap();
         let presented = Credentials { x_ms_date: Some(&date), ..presented("GET", &address, &header) };
-        prop_assert!(authorize(&presented, at(0)).is_err());
+        prop_assert!(authenticate(&presented, at(0)).is_err());
     }
 
     #[test]
@@ -259,6 +259,6 @@ fn an_advanced_test_clock_does_not_affect_signatures_and_bearer_tokens() {
     let text = format!("get\ndbs\ndbs/d\n{}\n\n", DATE.to_lowercase());
     let header = signed(PRIMARY, &text);
     let moved = AuthTime { now_ms: DATE_MS + 10 * SKEW_MS_MAX, wall_ms: DATE_MS };
-    assert_eq!(authorize(&presented("GET", &address, &header), moved), Ok(Caller::ReadWrite));
+    assert_eq!(authenticate(&presented("GET", &address, &header), moved), Ok(Caller::ReadWrite));
     assert_eq!(with_token_at(TOKEN_HEADER, TOKEN_CLAIMS, PRIMARY, moved), Ok(Caller::Data));
 }

@@ -96,7 +96,7 @@ fn verb(action: &BatchAction) -> &'static str {
 }
 
 #[test]
-fn an_invalid_operation_fails_alone() {
+fn an_operation_with_an_invalid_body_fails_by_itself() {
     let body = encode(&[
         TestOperation { operation: 0, body: Some("{"), ..BARE_READ },
         TestOperation { operation: 0, ..BARE_READ },

@@ -11,7 +11,7 @@ fn check(hex: &str, want: &str) {
 }
 
 #[track_caller]
-fn refused(hex: &str) {
+fn check_rejected(hex: &str) {
     let got = decode(&bytes(hex));
     assert_eq!(got.as_ref().map_err(|error| error.kind), Err(Kind::Invalid), "{hex}: {got:?}");
 }
@@ -173,36 +173,36 @@ fn text_is_repeated_by_reference() {
 
 #[test]
 fn references_must_point_to_earlier_text() {
-    refused("80 C3 01"); // itself
-    refused("80 C3 00"); // the preamble
-    refused("80 C3 09"); // beyond the end
-    refused("80 E2 05 C3 05 82 68 69"); // forward
-    refused("80 E2 07 82 68 69 C3 03 C3 06"); // to a reference
-    refused("80 E2 03 05 C3 03"); // to a number
+    check_rejected("80 C3 01"); // itself
+    check_rejected("80 C3 00"); // the preamble
+    check_rejected("80 C3 09"); // beyond the end
+    check_rejected("80 E2 05 C3 05 82 68 69"); // forward
+    check_rejected("80 E2 07 82 68 69 C3 03 C3 06"); // to a reference
+    check_rejected("80 E2 03 05 C3 03"); // to a number
 }
 
 #[test]
-fn broken_bodies_are_refused() {
-    refused("80"); // no value
-    refused("80 D0 D0"); // two values
-    refused("80 82 68"); // short text
-    refused("80 C2 FF FF FF FF 00"); // a length of 4 GB
-    refused("80 E7 FF FF FF FF FF FF FF FF"); // likewise
-    refused("80 81 FF"); // not UTF-8
-    refused("80 E5 01 02 00"); // a wrong count
-    refused("80 E2 01 C8 05"); // a member that extends beyond its array
-    refused("80 E9 05 D0"); // a name that is a number
-    refused("80 40"); // a user string
-    refused("80 60 00");
-    refused("80 7B 02 7F 10"); // beyond ASCII
-    refused("80 71 00 02"); // padding without data
-    refused("80 71 01 07 41"); // impossible padding
-    refused("80 CC 00 00 00 00 00 00 F0 7F"); // infinity
-    refused("80 CF 00 7E"); // NaN
-    refused("80 F0 D0 01"); // an array of nulls as numbers
-    refused("80 F2 E0 D7 01 01 00"); // no inner array
+fn malformed_bodies_are_rejected() {
+    check_rejected("80"); // no value
+    check_rejected("80 D0 D0"); // two values
+    check_rejected("80 82 68"); // short text
+    check_rejected("80 C2 FF FF FF FF 00"); // a length of 4 GB
+    check_rejected("80 E7 FF FF FF FF FF FF FF FF"); // likewise
+    check_rejected("80 81 FF"); // not UTF-8
+    check_rejected("80 E5 01 02 00"); // a wrong count
+    check_rejected("80 E2 01 C8 05"); // a member that extends beyond its array
+    check_rejected("80 E9 05 D0"); // a name that is a number
+    check_rejected("80 40"); // a user string
+    check_rejected("80 60 00");
+    check_rejected("80 7B 02 7F 10"); // beyond ASCII
+    check_rejected("80 71 00 02"); // padding without data
+    check_rejected("80 71 01 07 41"); // impossible padding
+    check_rejected("80 CC 00 00 00 00 00 00 F0 7F"); // infinity
+    check_rejected("80 CF 00 7E"); // NaN
+    check_rejected("80 F0 D0 01"); // an array of nulls as numbers
+    check_rejected("80 F2 E0 D7 01 01 00"); // no inner array
     for marker in ["68", "70", "D4", "D6", "F4", "F8", "FF"] {
-        refused(&format!("80 {marker} 00 00"));
+        check_rejected(&format!("80 {marker} 00 00"));
     }
 }
 

@@ -37,7 +37,7 @@ impl HybridRowSchema {
     }
 
     /// The number of names, including the empty one.
-    fn names(&self) -> usize {
+    fn name_count(&self) -> usize {
         1 + self.schematized() + self.sparse
     }
 }
@@ -92,12 +92,12 @@ impl<'a> HybridRow<'a> {
     fn read_sparse(&mut self, schema: &HybridRowSchema, reader: &mut HybridRowReader<'a>) -> Result<()> {
         let code = reader.u8()?;
         let name = reader.varuint()?;
-        if name >= schema.names() {
-            reader.take(name - schema.names())?;
+        if name >= schema.name_count() {
+            reader.take(name - schema.name_count())?;
         }
         let value = reader.value(code)?;
-        if let Some(place) = name.checked_sub(1 + schema.schematized()).and_then(|place| self.sparse.get_mut(place)) {
-            *place = value;
+        if let Some(column) = name.checked_sub(1 + schema.schematized()).and_then(|place| self.sparse.get_mut(place)) {
+            *column = value;
         }
         Ok(())
     }

@@ -139,7 +139,7 @@ fn matrix() -> Vec<(TestRequest, &'static str)> {
 }
 
 #[test]
-fn s131_every_permission_allows_exactly_what_the_table_says() {
+fn s131_every_permission_allows_exactly_what_the_table_lists() {
     let (container, item, key) = ("dbs/d/colls/c", "dbs/d/colls/c/docs/1", Some(r#"["a"]"#));
     let (procedure, trigger) = ("dbs/d/colls/c/sprocs/s", "dbs/d/colls/c/triggers/t");
     let scopes = [

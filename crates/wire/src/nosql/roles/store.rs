@@ -39,11 +39,11 @@ impl RoleStore {
             return;
         }
         let read = read(&self.path);
-        let mut page = self.loaded();
-        page.stamp = stamp;
+        let mut loaded = self.loaded();
+        loaded.stamp = stamp;
         match read {
             Ok(roles) => {
-                page.roles = Arc::new(roles);
+                loaded.roles = Arc::new(roles);
                 tracing::info!(path = %self.path.display(), "reloaded the roles file");
             }
             Err(error) => tracing::error!(%error, "cannot load the roles file; keeping the previous one"),

@@ -31,7 +31,7 @@ fn roles(definitions: &[String], assignments: &[String]) -> Roles {
 }
 
 #[track_caller]
-fn refused(text: &str, why: &str) {
+fn check_rejected(text: &str, why: &str) {
     let error = parse(text.as_bytes()).unwrap_err();
     assert!(error.message.contains(why), "{error}");
 }
@@ -140,24 +140,24 @@ fn a_database_may_be_named_like_the_account_segment() {
 fn an_invalid_file_is_rejected_with_the_position() {
     let action = r#""Microsoft.DocumentDB/databaseAccounts/readMetadata""#;
     let good = custom("a", action, r#""/dbs/d""#);
-    refused("", "not valid JSON");
-    refused("[]", "is a JSON object");
-    refused(r#"{"roles":[]}"#, r#"no "roles""#);
-    refused(r#"{"sqlRoleAssignments":{}}"#, "not an array");
-    refused(&file(&["1".to_owned()], &[]), "sqlRoleDefinitions[0]: An object was expected");
-    refused(&file(&[good.clone(), good.clone()], &[]), "another role with the id a");
-    refused(&file(&[custom(READER, action, r#""/""#)], &[]), "another role");
-    refused(
+    check_rejected("", "not valid JSON");
+    check_rejected("[]", "is a JSON object");
+    check_rejected(r#"{"roles":[]}"#, r#"no "roles""#);
+    check_rejected(r#"{"sqlRoleAssignments":{}}"#, "not an array");
+    check_rejected(&file(&["1".to_owned()], &[]), "sqlRoleDefinitions[0]: An object was expected");
+    check_rejected(&file(&[good.clone(), good.clone()], &[]), "another role with the id a");
+    check_rejected(&file(&[custom(READER, action, r#""/""#)], &[]), "another role");
+    check_rejected(
         &file(&[custom("a", r#""Microsoft.DocumentDB/write""#, r#""/""#)], &[]),
         "[Microsoft.DocumentDB/write] does not",
     );
-    refused(&file(&[custom("a", action, "")], &[]), "'assignableScopes' is empty");
-    refused(&file(&[custom("a", action, r#""dbs/d""#)], &[]), "neither '/'");
-    refused(&file(&[good.replace("CustomRole", "BuiltInRole")], &[]), "CustomRole");
-    refused(&file(&[], &[assignment("b", "me", "/")]), "sqlRoleAssignments[0]: There is no role with the id b");
-    refused(&file(std::slice::from_ref(&good), &[assignment("a", "me", "/")]), "not assignable at '/'");
-    refused(&file(&[good], &[assignment("a", "", "/dbs/d")]), "'principalId' is missing");
-    refused(&file(&[], &[assignment(READER, "me", "/dbs/d/docs/1")]), "neither '/'");
+    check_rejected(&file(&[custom("a", action, "")], &[]), "'assignableScopes' is empty");
+    check_rejected(&file(&[custom("a", action, r#""dbs/d""#)], &[]), "neither '/'");
+    check_rejected(&file(&[good.replace("CustomRole", "BuiltInRole")], &[]), "CustomRole");
+    check_rejected(&file(&[], &[assignment("b", "me", "/")]), "sqlRoleAssignments[0]: There is no role with the id b");
+    check_rejected(&file(std::slice::from_ref(&good), &[assignment("a", "me", "/")]), "not assignable at '/'");
+    check_rejected(&file(&[good], &[assignment("a", "", "/dbs/d")]), "'principalId' is missing");
+    check_rejected(&file(&[], &[assignment(READER, "me", "/dbs/d/docs/1")]), "neither '/'");
 }
 
 #[test]
@@ -166,8 +166,8 @@ fn an_account_has_a_hundred_roles_and_two_thousand_assignments() {
     let definitions = |count: usize| (0..count).map(|n| custom(&n.to_string(), action, r#""/""#)).collect::<Vec<_>>();
     let assignments = |count: usize| (0..count).map(|n| assignment(READER, &n.to_string(), "/")).collect::<Vec<_>>();
     assert!(parse(file(&definitions(100), &assignments(2000)).as_bytes()).is_ok());
-    refused(&file(&definitions(101), &[]), "at most 100");
-    refused(&file(&[], &assignments(2001)), "at most 2000");
+    check_rejected(&file(&definitions(101), &[]), "at most 100");
+    check_rejected(&file(&[], &assignments(2001)), "at most 2000");
 }
 
 #[test]

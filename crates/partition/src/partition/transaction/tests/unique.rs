@@ -5,7 +5,7 @@ use crate::partition::UNIQUE_VIOLATION;
 use crate::testing::unique_schema;
 
 #[track_caller]
-fn taken(step: Result<OperationEffect, Rejected>) {
+fn assert_unique_violation(step: Result<OperationEffect, Rejected>) {
     assert_eq!(step.unwrap_err().error.message, UNIQUE_VIOLATION);
 }
 
@@ -22,15 +22,15 @@ async fn a_released_value_can_be_claimed_in_the_same_transaction() {
             true => partition.begin_latched(&schema, at, NOW_S).await,
             false => partition.begin(&schema, at, NOW_S).await.unwrap(),
         };
-        taken(put(&mut tx, &schema, Verb::Create, "d", 1).await);
+        assert_unique_violation(put(&mut tx, &schema, Verb::Create, "d", 1).await);
         // Two items exchange their values through a third value, in both directions of their docnums.
         put(&mut tx, &schema, Verb::Replace, "a", 9).await.unwrap();
         put(&mut tx, &schema, Verb::Replace, "b", 1).await.unwrap();
         put(&mut tx, &schema, Verb::Replace, "a", 2).await.unwrap();
-        taken(put(&mut tx, &schema, Verb::Create, "d", 2).await);
+        assert_unique_violation(put(&mut tx, &schema, Verb::Create, "d", 2).await);
         tx.delete(&key(&schema, "p", "c"), &Precondition::None).await.unwrap();
         put(&mut tx, &schema, Verb::Create, "d", 3).await.unwrap();
-        taken(put(&mut tx, &schema, Verb::Upsert, "e", 3).await);
+        assert_unique_violation(put(&mut tx, &schema, Verb::Upsert, "e", 3).await);
         tx.commit().await.unwrap();
         let all = ["a", "b", "c", "d"].map(|id| read(&partition, &schema, id));
         let [a, b, c, d] = all;
@@ -48,7 +48,7 @@ async fn the_first_committer_gets_a_unique_value() {
     create(&partition, &schema, "theirs", 5).await;
     assert_eq!(tx.commit().await.unwrap_err().error.kind, Kind::RetryWith);
     let mut again = partition.begin(&schema, logical(&schema, "p"), NOW_S).await.unwrap();
-    taken(put(&mut again, &schema, Verb::Create, "mine", 5).await);
+    assert_unique_violation(put(&mut again, &schema, Verb::Create, "mine", 5).await);
     put(&mut again, &schema, Verb::Create, "mine", 6).await.unwrap();
     again.commit().await.unwrap();
     audit(&partition, &schema).await;

@@ -417,9 +417,9 @@ impl<'s> Translator<'s> {
 
     fn close(&mut self) {
         self.last_has_end = self.end_anchors.in_branch || self.end_anchors.in_other_branch;
-        if let Some((flags, asked)) = self.outer.pop() {
+        if let Some((flags, enclosing)) = self.outer.pop() {
             self.flags = flags;
-            self.end_anchors = EndAnchors { in_branch: asked.in_branch || self.last_has_end, ..asked };
+            self.end_anchors = EndAnchors { in_branch: enclosing.in_branch || self.last_has_end, ..enclosing };
         }
         self.text.push(')');
         self.last = PrecedingToken::Atom;

@@ -13,7 +13,7 @@ fn value(text: &str) -> Option<Value> {
     (text != "undefined").then(|| json::parse(text.replace('\'', "\"").as_bytes()).unwrap())
 }
 
-fn answer(name: &str, values: &[Option<Value>]) -> Option<Value> {
+fn call_function(name: &str, values: &[Option<Value>]) -> Option<Value> {
     let function = FUNCTIONS.iter().find(|function| function.name == name).unwrap();
     let mut args = values.iter().map(|value| value.as_ref().map(Cow::Borrowed)).collect::<Vec<_>>();
     with_context(1 << 20, |cx| (function.call)(&mut args, cx).unwrap().map(Cow::into_owned))
@@ -22,7 +22,7 @@ fn answer(name: &str, values: &[Option<Value>]) -> Option<Value> {
 #[track_caller]
 fn check(name: &str, args: &[&str], want: &str) {
     let values = args.iter().map(|text| value(text)).collect::<Vec<_>>();
-    let found = answer(name, &values).map_or("undefined".to_owned(), |value| json::to_string(&value));
+    let found = call_function(name, &values).map_or("undefined".to_owned(), |value| json::to_string(&value));
     assert_eq!(found.replace('"', "'"), want, "{name}({args:?})");
 }
 
@@ -68,7 +68,7 @@ fn invalid_geometries_are_undefined() {
 #[test]
 fn distances_are_metres() {
     let from = |x: f64| format!("{{'type':'Point','coordinates':[{x},0]}}");
-    let metres = |x: f64| answer("ST_DISTANCE", &[value(&from(0.0)), value(&from(x))]).unwrap();
+    let metres = |x: f64| call_function("ST_DISTANCE", &[value(&from(0.0)), value(&from(x))]).unwrap();
     let metres = |x: f64| metres(x).as_number().unwrap().as_f64();
     assert!((metres(0.1) - 11_131.949).abs() < 0.001);
     assert!(metres(0.1) < 20_000.0 && metres(0.2) > 20_000.0);
@@ -107,7 +107,7 @@ proptest! {
     #[test]
     fn any_arguments_return(a in anything(), b in anything()) {
         for function in FUNCTIONS {
-            answer(function.name, &[a.clone(), b.clone()]);
+            call_function(function.name, &[a.clone(), b.clone()]);
         }
     }
 }

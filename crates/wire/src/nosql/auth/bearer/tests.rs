@@ -119,7 +119,7 @@ fn rsa_keys_verify_both_paddings() {
         JsonWebKeySet::parse(text.as_bytes()).unwrap()
     };
     let verdict = |set: &JsonWebKeySet, algorithm: &str, signature: &str| {
-        set.verify(Some("r"), algorithm, b"header.claims", &part(signature).unwrap())
+        set.verify(Some("r"), algorithm, b"header.claims", &decode_part(signature).unwrap())
     };
     use jwks::Verdict::{NotSigned, Signed};
     let any = rsa("");
@@ -168,7 +168,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn a_changed_token_is_refused(at: prop::sample::Index, byte in "[A-Za-z0-9._-]") {
+    fn a_changed_token_is_rejected(at: prop::sample::Index, byte in "[A-Za-z0-9._-]") {
         let signer = Signer::new("k1");
         let token = signer.token(CLAIMS);
         let mut edited = token.clone();

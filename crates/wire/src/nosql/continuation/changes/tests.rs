@@ -53,13 +53,13 @@ fn invalid_positions_are_rejected() {
 proptest! {
     #[test]
     fn positions_round_trip(parts in vec((any::<u64>(), vec(any::<u8>(), 0..49), vec(any::<u8>(), 0..49)), 2..20)) {
-        let stretches: Vec<ChangeCursor> = parts.iter().map(|(lsn, min, max)| cursor(*lsn, min, max)).collect();
-        let etag = tokens().issue_changes("AAAA", &stretches).unwrap();
-        prop_assert_eq!(tokens().redeem_changes("AAAA", &etag).unwrap(), ChangeFrom::Cursors(stretches));
+        let cursors: Vec<ChangeCursor> = parts.iter().map(|(lsn, min, max)| cursor(*lsn, min, max)).collect();
+        let etag = tokens().issue_changes("AAAA", &cursors).unwrap();
+        prop_assert_eq!(tokens().redeem_changes("AAAA", &etag).unwrap(), ChangeFrom::Cursors(cursors));
     }
 
     #[test]
-    fn an_edited_position_is_refused(at in 1usize..175, digit in "[0-9]") {
+    fn an_edited_position_is_rejected(at in 1usize..175, digit in "[0-9]") {
         let etag = tokens().issue_changes("AAAA", &halves()).unwrap();
         let mut edited = etag.clone();
         edited.replace_range(at..=at, &digit);

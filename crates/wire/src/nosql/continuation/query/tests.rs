@@ -45,7 +45,7 @@ proptest! {
     }
 
     #[test]
-    fn an_edited_token_is_refused(cursor in cursor(), at: prop::sample::Index, to in "[A-Za-z0-9_-]") {
+    fn an_edited_token_is_rejected(cursor in cursor(), at: prop::sample::Index, to in "[A-Za-z0-9_-]") {
         let token = tokens().issue_query("AAAA", &cursor, usize::MAX);
         let at = at.index(token.len() - 1);
         let mut edited = token.clone();

@@ -4,7 +4,7 @@ use super::{Translator, literal};
 
 /// One member of a class.
 enum Member {
-    One(char),
+    Char(char),
     /// A set in the syntax of the engines: `\d`, `\p{L}`, `[:alpha:]`.
     Set(String),
 }
@@ -48,18 +48,18 @@ impl Translator<'_> {
         }
         self.rest = self.rest.get(1..).unwrap_or_default();
         match (from, self.member()?) {
-            (Member::One(from), Member::One(to)) if from <= to => {
+            (Member::Char(from), Member::Char(to)) if from <= to => {
                 self.text.push_str(&format!("{}-{}", literal(from), literal(to)));
             }
-            (Member::One(_), Member::One(_)) => return None,
-            (from, to) => [from, Member::One('-'), to].iter().for_each(|member| self.write(member)),
+            (Member::Char(_), Member::Char(_)) => return None,
+            (from, to) => [from, Member::Char('-'), to].iter().for_each(|member| self.write(member)),
         }
         Some(())
     }
 
     fn write(&mut self, member: &Member) {
         match member {
-            Member::One(one) => self.text.push_str(&literal(*one)),
+            Member::Char(one) => self.text.push_str(&literal(*one)),
             Member::Set(set) => self.text.push_str(set),
         }
     }
@@ -68,7 +68,7 @@ impl Translator<'_> {
         match self.next()? {
             '[' if self.rest.starts_with(':') => self.named(),
             '\\' => self.escaped_member(),
-            one => Some(Member::One(one)),
+            one => Some(Member::Char(one)),
         }
     }
 
@@ -76,7 +76,7 @@ impl Translator<'_> {
     fn named(&mut self) -> Option<Member> {
         let name = self.rest.get(1..).and_then(|rest| rest.split_once(":]")).map(|(name, _)| name);
         let name = name.filter(|name| name.trim_start_matches('^').bytes().all(|byte| byte.is_ascii_lowercase()));
-        let Some(name) = name else { return Some(Member::One('[')) };
+        let Some(name) = name else { return Some(Member::Char('[')) };
         self.rest = self.rest.get(name.len() + 3..).unwrap_or_default();
         NAMED.contains(&name.trim_start_matches('^')).then(|| Member::Set(format!("[:{name}:]")))
     }
@@ -102,7 +102,7 @@ impl Translator<'_> {
             letter if letter.is_ascii_alphanumeric() => return None,
             itself => itself,
         };
-        Some(Member::One(one))
+        Some(Member::Char(one))
     }
 
     /// `\u0041` or `\u{41}`, an extension to Perl.
