@@ -109,7 +109,7 @@ fn distinct<P: SurfacePoint>(mut chain: Vec<P>) -> Vec<P> {
 /// Between antipodal points of the globe there is no unique shortest edge.
 fn without_antipodal_edges<P: SurfacePoint>(chain: Vec<P>) -> Result<Vec<P>> {
     let unambiguous = chain.iter().zip(chain.iter().skip(1)).all(|(from, to)| from.has_unique_edge_to(*to));
-    if unambiguous { Ok(chain) } else { invalid("Neighboring points must not lie at opposite ends of the globe.") }
+    if unambiguous { Ok(chain) } else { invalid("Neighbouring points must not lie at opposite ends of the globe.") }
 }
 
 fn invalid<T>(reason: impl Into<String>) -> Result<T> {
