@@ -26,8 +26,7 @@ fuzz_target!(|input: (&str, Vec<&str>)| {
     };
     let texts = arguments.iter().map(|&text| text.to_owned()).collect();
     POOL.run(&program, call(texts), |operations| {
-        let reject =
-            |id| OperationReply { id, result: OperationResult::Failed(Error::not_found("no such document")) };
+        let reject = |id| OperationReply { id, result: OperationResult::Failed(Error::not_found("no such document")) };
         operations.into_iter().map(|operation| reject(operation.id)).collect()
     });
     if let Ok(function) = FUNCTIONS.declare(&program) {

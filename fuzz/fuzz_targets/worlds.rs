@@ -5,4 +5,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| pleiad_engine::exam::every_plan_gives_what_a_scan_gives(bytes));
+fuzz_target!(|bytes: &[u8]| pleiad_engine::exam::every_access_path_returns_the_rows_of_a_scan(bytes));

@@ -19,7 +19,7 @@ pub trait Env: Send + Sync + 'static {
 pub struct SystemEnv;
 
 impl Env for SystemEnv {
-    #[expect(clippy::disallowed_methods, reason = "this is the door that everyone else must use")]
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the clock")]
     fn now_ms(&self) -> u64 {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX)

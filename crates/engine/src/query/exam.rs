@@ -42,7 +42,7 @@ pub struct Question {
 pub type PathCounts = BTreeMap<&'static str, usize>;
 
 /// For a fuzzer.
-pub fn every_plan_gives_what_a_scan_gives(bytes: &[u8]) {
+pub fn every_access_path_returns_the_rows_of_a_scan(bytes: &[u8]) {
     static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
     RUNTIME.block_on(check_world(&mut Choices::of_bytes(bytes), "this input", &mut PathCounts::new()));
 }

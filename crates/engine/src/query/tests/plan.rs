@@ -14,7 +14,7 @@ use pleiad_sql::testing::{Choices, TestQuery, exam, query};
 
 use crate::query::exam::{
     Case, PAGES_MAX, PARALLEL, PathCounts, QueryWorld, Question, check, check_world, covered,
-    every_plan_gives_what_a_scan_gives, item_query,
+    every_access_path_returns_the_rows_of_a_scan, item_query,
 };
 use crate::query::{PageSize, QueryPage};
 use crate::{FeedRange, PageLimit};
@@ -46,7 +46,7 @@ async fn worlds_by_seed_pass_the_exam() {
 fn short_inputs_make_worlds_too() {
     for length in [0, 1, 40, 300] {
         let bytes: Vec<u8> = (0..length).map(|at: usize| (at * 151 + length * 29) as u8).collect();
-        every_plan_gives_what_a_scan_gives(&bytes);
+        every_access_path_returns_the_rows_of_a_scan(&bytes);
     }
 }
 
