@@ -7,6 +7,7 @@ mod tree; // the files that git tracks, in memory
 mod rust; // a lexer that separates code and comments
 
 mod arrows; // dependencies between crates
+mod manifests; // versions and use of dependencies
 mod commits; // subjects of commits
 mod golden; // golden pages that nothing runs
 mod hosts; // package registries named in files
@@ -25,8 +26,9 @@ use tree::SourceTree;
 pub fn run() -> Result {
     let tree = SourceTree::load(&shell::root())?;
     let settings = setting_names()?;
-    let checks: [(&str, Vec<String>); 11] = [
+    let checks: [(&str, Vec<String>); 12] = [
         ("arrows between crates", arrows::check(&tree)),
+        ("dependencies", manifests::check(&tree)),
         ("module headers and lengths", modules::check(&tree)),
         ("module cycles and order", cycles::check(&tree)),
         ("type names", type_names::check(&tree)),

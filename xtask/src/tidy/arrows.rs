@@ -27,7 +27,7 @@ pub fn check(tree: &SourceTree) -> Vec<String> {
 }
 
 /// `crates/model/Cargo.toml`, `benches/Cargo.toml` and `xtask/Cargo.toml` belong to `model`, `benches` and `xtask`.
-fn package(path: &str) -> Option<&str> {
+pub fn package(path: &str) -> Option<&str> {
     let dir = path.strip_suffix("/Cargo.toml")?;
     let name = dir.strip_prefix("crates/").unwrap_or(dir);
     (["benches", "xtask"].contains(&dir) || dir.starts_with("crates/") && !name.contains('/')).then_some(name)

@@ -280,3 +280,22 @@ fn commit_subjects_are_short_and_name_an_area() {
     assert!(line("Note: this").is_some());
     assert!(line(&format!("sql: {}", "x".repeat(68))).is_some_and(|found| found.contains("73 characters")));
 }
+
+// ---- manifests
+
+#[test]
+fn dependencies_have_one_version_and_a_use() {
+    let tree = SourceTree::of(&[
+        (
+            "Cargo.toml",
+            "[workspace.dependencies]\nbytes = \"1\"\nhttp-body = \"1\"\nring = \"1\"\n\n[profile.release]\n",
+        ),
+        (
+            "crates/a/Cargo.toml",
+            "[dependencies]\nbytes.workspace = true\nhttp-body = { workspace = true }\nold = \"1\"\n",
+        ),
+        ("crates/a/src/lib.rs", "use http_body::Body; // bytes\nuse old::x;\n"),
+    ]);
+    let found = ["no crate uses `ring`", "`bytes` is not used in crates/a/", "`old = \"1\"` has a version of its own"];
+    finds(manifests::check(&tree), &found);
+}
