@@ -1,25 +1,28 @@
 //! RocksDB, compiled once per machine.
 //!
 //! Guarantees: after `ensure`, every cargo call of xtask links the same static library, whatever packages it builds.
-//! Otherwise cargo would compile RocksDB's C++ code again (ten minutes) whenever a different selection of packages
+//! Otherwise cargo would compile RocksDB's C++ code again (17 minutes) whenever a different selection of packages
 //! changes the features of a direct or indirect dependency of its build script
 //! (docs/decisions/0005-rocksdb-built-once.md).
 //!
 //! ```text
 //! Cargo.lock contains librocksdb-sys 0.19.0+11.8.1
-//!   → ~/.cache/pleiad/rocksdb/0.19.0+11.8.1/librocksdb.a     ROCKSDB_LIB_DIR, ROCKSDB_STATIC
+//!   → ~/.cache/pleiad/rocksdb/0.19.0+11.8.1-unity1/librocksdb.a     ROCKSDB_LIB_DIR, ROCKSDB_STATIC
 //! ```
+
+mod unity; // the compilation
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::shell::{self, Result};
+use unity::CrateDirs;
 
 const CRATE: &str = "librocksdb-sys";
 const LIBRARY: &str = "librocksdb.a";
-/// The features that `storage` enables through the crate `rocksdb`.
-const FEATURES: &str = r#"["lz4", "zstd", "bindgen-runtime"]"#;
+/// Part of the directory's name: raise it when the way of compiling changes.
+const RECIPE: &str = "unity1";
 
 /// Cargo on this workspace: one target directory, and no variables left over from the cargo that runs xtask.
 pub fn cargo<I: AsRef<OsStr>>(args: impl IntoIterator<Item = I>) -> Command {
@@ -44,22 +47,22 @@ pub fn ensure() -> Result {
         return Ok(());
     }
     println!(
-        "{} compiles RocksDB, the storage engine inside Pleiad, from its C++ source: about 10 minutes\n\
+        "{} compiles RocksDB, the storage engine inside Pleiad, from its C++ source: about 3 minutes\n\
          on 2 cores, once. The result stays in {}; later builds reuse it.",
         shell::bold("The first build"),
         dir.display()
     );
     let work = dir.join("build");
-    write_project(&work)?;
-    let mut cargo = shell::bare_cargo(["build", "--release"]);
-    shell::run(cargo.current_dir(&work).env("CARGO_TARGET_DIR", work.join("target")))?;
-    store_library(&work, &dir)
+    let built = unity::build(&crate_dirs()?, &work, LIBRARY)?;
+    std::fs::rename(&built, dir.join(LIBRARY)).map_err(|e| format!("{}: {e}", built.display()))?;
+    let _ = std::fs::remove_dir_all(work); // a failure only wastes disk space
+    Ok(())
 }
 
 /// The directory of the library of the locked version.
 fn library_dir() -> Option<PathBuf> {
     let lock = std::fs::read_to_string(shell::root().join("Cargo.lock")).ok()?;
-    Some(shell::cache().join("rocksdb").join(locked_version(&lock)?))
+    Some(shell::cache().join("rocksdb").join(format!("{}-{RECIPE}", locked_version(&lock)?)))
 }
 
 /// `name = "librocksdb-sys"` is followed by its version.
@@ -68,30 +71,22 @@ fn locked_version(lock: &str) -> Option<&str> {
     lines.nth(1)?.strip_prefix("version = \"")?.strip_suffix('"')
 }
 
-/// A package with only that dependency, and with the workspace's lock file so that its own dependencies are the same.
-fn write_project(work: &Path) -> Result {
-    let lock = std::fs::read_to_string(shell::root().join("Cargo.lock")).map_err(|e| format!("Cargo.lock: {e}"))?;
-    let version = locked_version(&lock).ok_or("Cargo.lock names no RocksDB")?;
-    let manifest = format!(
-        "[package]\nname = \"rocksdb-once\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[workspace]\n\n\
-         [dependencies]\n{CRATE} = {{ version = \"={}\", default-features = false, features = {FEATURES} }}\n",
-        version.split('+').next().unwrap_or(version)
-    );
-    let write = |path: PathBuf, text: &str| std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()));
-    std::fs::create_dir_all(work.join("src")).map_err(|e| format!("{}: {e}", work.display()))?;
-    write(work.join("Cargo.toml"), &manifest)?;
-    write(work.join("Cargo.lock"), &lock)?;
-    write(work.join("src").join("lib.rs"), "")
+/// Downloads the crates of the workspace, if they are missing, and finds those with C and C++ sources.
+fn crate_dirs() -> Result<CrateDirs> {
+    let version = shell::output(&mut shell::command("rustc", ["-vV"]))?;
+    let host = version.lines().find_map(|line| line.strip_prefix("host: ")).ok_or("`rustc -vV` names no host")?;
+    let args = ["metadata", "--format-version", "1", "--locked", "--filter-platform", host];
+    let metadata = shell::output(shell::bare_cargo(args).current_dir(shell::root()))?;
+    let dir = |name: &str| manifest_dir(&metadata, name).ok_or(format!("cargo metadata names no {name}"));
+    Ok(CrateDirs { rocksdb: dir(CRATE)?, lz4: dir("lz4-sys")?, zstd: dir("zstd-sys")? })
 }
 
-/// Moves the finished library to its directory atomically, then deletes the build directory.
-fn store_library(work: &Path, target_dir: &Path) -> Result {
-    let builds = shell::list(&work.join("target").join("release").join("build"));
-    let built = builds.iter().map(|dir| dir.join("out").join(LIBRARY)).find(|library| library.exists());
-    let built = built.ok_or("the build of RocksDB produced no library")?;
-    std::fs::rename(&built, target_dir.join(LIBRARY)).map_err(|e| format!("{}: {e}", built.display()))?;
-    let _ = std::fs::remove_dir_all(work); // a failure only wastes disk space
-    Ok(())
+/// The directory of a crate of that name, by its `manifest_path` in the output of `cargo metadata`.
+fn manifest_dir(metadata: &str, name: &str) -> Option<PathBuf> {
+    let manifests = metadata.split("\"manifest_path\":\"").skip(1).filter_map(|rest| rest.split('"').next());
+    let mut dirs = manifests.filter_map(|manifest| PathBuf::from(manifest).parent().map(Path::to_path_buf));
+    let is_version = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
+    dirs.find(|dir| shell::name(dir).strip_prefix(name).and_then(|rest| rest.strip_prefix('-')).is_some_and(is_version))
 }
 
 #[cfg(test)]
@@ -103,5 +98,13 @@ mod tests {
         let lock = "[[package]]\nname = \"libc\"\nversion = \"1\"\n\n[[package]]\nname = \"librocksdb-sys\"\nversion = \"0.19.0+11.8.1\"\n";
         assert_eq!(locked_version(lock), Some("0.19.0+11.8.1"));
         assert_eq!(locked_version("[[package]]\nname = \"libc\"\n"), None);
+    }
+
+    #[test]
+    fn a_crate_is_found_by_its_manifest() {
+        let metadata =
+            r#"{"manifest_path":"/r/lz4-sys-extra-1/Cargo.toml"},{"manifest_path":"/r/lz4-sys-1.2+x/Cargo.toml"}"#;
+        assert_eq!(manifest_dir(metadata, "lz4-sys"), Some(PathBuf::from("/r/lz4-sys-1.2+x")));
+        assert_eq!(manifest_dir(metadata, "zstd-sys"), None);
     }
 }
