@@ -1,7 +1,7 @@
 //! RocksDB, compiled once per machine.
 //!
 //! Guarantees: after `ensure`, every cargo call of xtask links the same static library, whatever packages it builds.
-//! Otherwise cargo would compile RocksDB's C++ code again (17 minutes) whenever a different selection of packages
+//! Otherwise cargo would compile RocksDB's C++ code again (more than ten minutes) whenever a different selection of packages
 //! changes the features of a direct or indirect dependency of its build script
 //! (docs/decisions/0005-rocksdb-built-once.md).
 //!
@@ -47,7 +47,7 @@ pub fn ensure() -> Result {
         return Ok(());
     }
     println!(
-        "{} compiles RocksDB, the storage engine inside Pleiad, from its C++ source: about 3 minutes\n\
+        "{} compiles RocksDB, the storage engine inside Pleiad, from its C++ source: about 4 minutes\n\
          on 2 cores, once. The result stays in {}; later builds reuse it.",
         shell::bold("The first build"),
         dir.display()

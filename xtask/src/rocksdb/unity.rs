@@ -1,5 +1,5 @@
-//! Unity build of RocksDB: each compiler call compiles many of its sources, so that the headers are parsed about twenty
-//! times instead of 343 times. That takes a quarter of the CPU time (docs/decisions/0016-unity-build-of-rocksdb.md).
+//! Unity build of RocksDB: each compiler call compiles many of its sources, so that the headers are parsed about thirty
+//! times instead of 343 times (docs/decisions/0016-unity-build-of-rocksdb.md).
 //!
 //! ```text
 //! librocksdb-sys/rocksdb_lib_sources.txt  db/a.cc, db/b.cc, …     sources of one directory, at most SOURCES_PER_UNIT
@@ -36,7 +36,8 @@ const UNUSED: [&str; 13] = [
     "utilities/simulator_cache/",
 ];
 
-/// The flags that librocksdb-sys compiles with, except `-O2` for `-O3`: RocksDB's own build uses `-O2`.
+/// The flags that librocksdb-sys compiles with when it has the features that `storage` enables, except `-O2` for `-O3`:
+/// RocksDB's own build uses `-O2`.
 const FLAGS: [&str; 11] = [
     "-std=c++20",
     "-O2",
@@ -63,22 +64,21 @@ pub fn build(crates: &CrateDirs, work: &Path, library: &str) -> Result<PathBuf> 
     fs::create_dir_all(work).map_err(|e| format!("{}: {e}", work.display()))?;
     let list = crates.rocksdb.join("rocksdb_lib_sources.txt");
     let list = fs::read_to_string(&list).map_err(|e| format!("{}: {e}", list.display()))?;
-    let mut objects = Vec::new();
+    let mut inputs = vec![crates.rocksdb.join("build_version.cc")];
     for (number, sources) in units(&list).iter().enumerate() {
         let unit = work.join(format!("unit{number:02}.cc"));
         let text: String = sources.iter().map(|source| format!("#include \"{source}\"\n")).collect();
         fs::write(&unit, text).map_err(|e| format!("{}: {e}", unit.display()))?;
-        objects.push(unit);
+        inputs.push(unit);
     }
-    objects.push(crates.rocksdb.join("build_version.cc"));
-    compile(crates, work, &objects)?;
+    compile(crates, platform(std::env::consts::OS)?, work, &inputs)?;
     let archive = work.join(library);
-    let objects = objects.iter().map(|source| object(work, source));
+    let objects = inputs.iter().map(|input| object(work, input));
     shell::run(Command::new(tool("AR", "ar")).arg("crs").arg(&archive).args(objects))?;
     Ok(archive)
 }
 
-/// The sources of each unit: neighbours in the list that are in one directory.
+/// The sources of each unit: consecutive ones of one directory.
 fn units(list: &str) -> Vec<Vec<&str>> {
     let mut units: Vec<Vec<&str>> = Vec::new();
     let is_used =
@@ -99,18 +99,29 @@ fn directory(source: &str) -> &str {
     end.map_or(source, |(at, _)| &source[..at])
 }
 
-/// Compiles all sources, several at a time; the first error ends it.
-fn compile(crates: &CrateDirs, work: &Path, sources: &[PathBuf]) -> Result {
-    let (started, total) = (Instant::now(), sources.len());
-    let queue = Mutex::new((sources.iter(), 0, Ok(())));
-    let next = || queue.lock().ok().and_then(|mut queue| queue.2.is_ok().then(|| queue.0.next()).flatten());
+/// The inputs that are not compiled yet, and the result so far.
+struct CompileQueue<'a> {
+    pending: std::slice::Iter<'a, PathBuf>,
+    done: usize,
+    result: Result,
+}
+
+/// Compiles all inputs, as many at a time as there are CPUs. After an error no further one is started.
+fn compile(crates: &CrateDirs, platform: &[&str], work: &Path, inputs: &[PathBuf]) -> Result {
+    let (started, total) = (Instant::now(), inputs.len());
+    let queue = Mutex::new(CompileQueue { pending: inputs.iter(), done: 0, result: Ok(()) });
+    let next =
+        || queue.lock().ok().and_then(|mut queue| if queue.result.is_ok() { queue.pending.next() } else { None });
     let worker = || {
-        while let Some(source) = next() {
-            let result = shell::run(&mut compiler(crates, source, &object(work, source)));
+        while let Some(input) = next() {
+            let compiled = shell::run(&mut compiler(crates, platform, input, &object(work, input)));
             let Ok(mut queue) = queue.lock() else { return };
-            queue.1 += 1;
-            queue.2 = queue.2.clone().and(result);
-            println!("RocksDB: {} of {total} parts compiled, {} s", queue.1, started.elapsed().as_secs());
+            if compiled.is_err() {
+                queue.result = compiled;
+                return;
+            }
+            queue.done += 1;
+            println!("RocksDB: {} of {total} parts compiled, {} s", queue.done, started.elapsed().as_secs());
         }
     };
     std::thread::scope(|scope| {
@@ -118,24 +129,24 @@ fn compile(crates: &CrateDirs, work: &Path, sources: &[PathBuf]) -> Result {
             scope.spawn(worker);
         }
     });
-    queue.into_inner().map_err(|_| "a compiler thread panicked")?.2
+    queue.into_inner().map_err(|_| "a compiler thread panicked")?.result
 }
 
-fn compiler(crates: &CrateDirs, source: &Path, object: &Path) -> Command {
+fn compiler(crates: &CrateDirs, platform: &[&str], input: &Path, object: &Path) -> Command {
     let mut compiler = Command::new(tool("CXX", "c++"));
-    compiler.args(FLAGS).args(platform()).args(["-include", "cstdint", "-c"]).arg(source).arg("-o").arg(object);
+    compiler.args(FLAGS).args(platform).args(["-include", "cstdint", "-c"]).arg(input).arg("-o").arg(object);
     let sources = crates.rocksdb.join("rocksdb");
-    let includes = [sources.join("include"), sources, crates.rocksdb.clone(), crates.lz4.join("liblz4/lib")];
-    for include in includes.iter().chain([&crates.zstd.join("zstd/lib")]) {
+    let headers = [crates.lz4.join("liblz4/lib"), crates.zstd.join("zstd/lib")];
+    for include in [sources.join("include"), sources, crates.rocksdb.clone()].iter().chain(&headers) {
         compiler.arg("-I").arg(include);
     }
     compiler
 }
 
-fn platform() -> &'static [&'static str] {
-    match std::env::consts::OS {
-        "macos" => &["-DOS_MACOSX", "-DROCKSDB_PLATFORM_POSIX", "-DROCKSDB_LIB_IO_POSIX"],
-        _ => &[
+/// The definitions by which RocksDB chooses the functions of the operating system.
+fn platform(os: &str) -> Result<&'static [&'static str]> {
+    match os {
+        "linux" => Ok(&[
             "-DOS_LINUX",
             "-DROCKSDB_PLATFORM_POSIX",
             "-DROCKSDB_LIB_IO_POSIX",
@@ -143,7 +154,12 @@ fn platform() -> &'static [&'static str] {
             "-DROCKSDB_AUXV_GETAUXVAL_PRESENT",
             "-DROCKSDB_FALLOCATE_PRESENT",
             "-DROCKSDB_RANGESYNC_PRESENT",
-        ],
+        ]),
+        "macos" => Ok(&["-DOS_MACOSX", "-DROCKSDB_PLATFORM_POSIX", "-DROCKSDB_LIB_IO_POSIX"]),
+        other => Err(format!(
+            "xtask compiles RocksDB on Linux and macOS only, not on {other}. Run `cargo build --release`, which compiles \
+             it as librocksdb-sys does, or set ROCKSDB_LIB_DIR to the directory of a static library."
+        )),
     }
 }
 
@@ -166,5 +182,10 @@ mod tests {
         assert_eq!(units(list), expected);
         let many: String = (0..SOURCES_PER_UNIT + 1).map(|n| format!("db/{n}.cc\n")).collect();
         assert_eq!(units(&many).iter().map(Vec::len).collect::<Vec<_>>(), [SOURCES_PER_UNIT, 1]);
+    }
+    #[test]
+    fn a_platform_without_a_recipe_is_an_error() {
+        assert!(platform("linux").is_ok() && platform("macos").is_ok());
+        assert!(platform("freebsd").is_err_and(|message| message.contains("freebsd")));
     }
 }

@@ -128,7 +128,7 @@ impl Counters {
             .with("user", u64::from(self.user))
             .with("permission", self.permission)
             .with("goneLsn", self.deleted.lsn)
-            .with("goneItem", self.deleted.next_docnum)
+            .with("goneItem", self.deleted.last_item)
             .with("goneRange", u64::from(self.deleted.next_range))
             .with("goneEpoch", self.deleted.epoch)
             .with("secret", secret);
@@ -156,7 +156,7 @@ impl Counters {
             permission: optional("permission")?,
             deleted: HighWaterMark {
                 lsn: optional("goneLsn")?,
-                next_docnum: optional("goneItem")?,
+                last_item: optional("goneItem")?,
                 next_range: optional_u32("goneRange")?,
                 epoch: optional("goneEpoch")?,
             },

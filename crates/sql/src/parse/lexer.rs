@@ -251,7 +251,7 @@ impl<'t> Lexer<'t> {
         })
     }
 
-    /// `XXXX`, or both halves of a surrogate pair. Half a pair is invalid.
+    /// Four hex digits, or both halves of a surrogate pair. Half a pair is invalid.
     fn unicode_escape(&mut self) -> Option<char> {
         let first = self.four_hex_digits()?;
         if !(0xD800..0xDC00).contains(&first) {

@@ -30,7 +30,8 @@ pub struct ContainerMarks {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HighWaterMark {
     pub lsn: u64,
-    pub next_docnum: u64,
+    /// The last docnum counter that was assigned.
+    pub last_item: u64,
     /// The first partition key range id that is not assigned.
     pub next_range: u32,
     /// The epoch of the partition map.
@@ -42,7 +43,7 @@ impl HighWaterMark {
         let states = || container.partitions.iter().map(|partition| partition.shard_state());
         HighWaterMark {
             lsn: states().map(|state| state.lsn).max().unwrap_or(0),
-            next_docnum: states().map(|state| state.last_item).max().unwrap_or(0),
+            last_item: states().map(|state| state.last_item).max().unwrap_or(0),
             next_range: container.map.next_id(),
             epoch: container.map.epoch,
         }
@@ -51,7 +52,7 @@ impl HighWaterMark {
     pub fn raised_to(self, other: HighWaterMark) -> HighWaterMark {
         HighWaterMark {
             lsn: self.lsn.max(other.lsn),
-            next_docnum: self.next_docnum.max(other.next_docnum),
+            last_item: self.last_item.max(other.last_item),
             next_range: self.next_range.max(other.next_range),
             epoch: self.epoch.max(other.epoch),
         }
@@ -111,7 +112,7 @@ async fn raise_shard_state(store: &AnyStore, batch: &mut Batch, shard: u64, mark
     let row = store.get(&keyspace::state(shard)).await?;
     let state = row.as_deref().map(ShardState::decode).transpose()?.unwrap_or_default();
     let raised =
-        ShardState { lsn: state.lsn.max(mark.lsn), last_item: state.last_item.max(mark.next_docnum), ..state.clone() };
+        ShardState { lsn: state.lsn.max(mark.lsn), last_item: state.last_item.max(mark.last_item), ..state.clone() };
     if raised != state {
         batch.put(keyspace::state(shard), raised.encode());
     }

@@ -197,7 +197,7 @@ proptest! {
     /// Deny by default, checked in reverse: every allowed action is covered by an assignment.
     #[test]
     fn nothing_is_allowed_without_an_assignment(
-        assigned in prop::collection::vec((0..3usize, 0..4usize, 0..5usize), 0..6), who in 0..3usize, place in 0..5usize,
+        assigned in prop::collection::vec((0..3usize, 0..4usize, 0..5usize), 0..6), member in 0..3usize, place in 0..5usize,
     ) {
         let scopes = ["/", "/dbs/d", "/dbs/d/colls/c", "/dbs/d/colls/e", "/dbs/x"];
         let ids = [READER, CONTRIBUTOR, "w", "q"];
@@ -207,16 +207,16 @@ proptest! {
             custom("q", &format!(r#""{prefix}/executeQuery""#), r#""/""#),
         ];
         let assignments: Vec<String> =
-            assigned.iter().map(|(who, role, scope)| assignment(ids[*role], &who.to_string(), scopes[*scope])).collect();
+            assigned.iter().map(|(assignee, role, scope)| assignment(ids[*role], &assignee.to_string(), scopes[*scope])).collect();
         let roles = roles(&own, &assignments);
         let asked = RoleScope::parse(scopes[place]).unwrap();
         for action in DataAction::ALL {
             let expected = assigned.iter().any(|(assignee, role, scope)| {
                 let reads = matches!(action, DataAction::ReadMetadata | DataAction::ReadItem | DataAction::ExecuteQuery | DataAction::ReadChangeFeed);
                 let has = [reads, true, *action == DataAction::CreateItem, *action == DataAction::ExecuteQuery][*role];
-                *assignee == who && has && RoleScope::parse(scopes[*scope]).unwrap().covers(&asked)
+                *assignee == member && has && RoleScope::parse(scopes[*scope]).unwrap().covers(&asked)
             });
-            prop_assert_eq!(roles.allow(&principal(&who.to_string(), &[]), *action, &asked), expected);
+            prop_assert_eq!(roles.allow(&principal(&member.to_string(), &[]), *action, &asked), expected);
         }
     }
 
