@@ -8,6 +8,7 @@ mod rocksdb; // RocksDB, compiled once per machine, and cargo calls that link it
 mod setup; // installs the tools that building and testing need
 mod server; // the binary, started for a test and stopped after it
 mod dev; // build and run the emulator
+mod dist; // the binary that users get
 mod bench; // benchmarks, against ceilings and other systems
 mod interop; // official SDKs against the binary
 mod soak; // splits and merges under load from SDKs
@@ -22,6 +23,7 @@ cargo xtask <command>
   test [step…]       all checks, in order; or only the named steps:
                      fmt clippy tidy unit golden crash interop soak
   dev [args…]        build, then run `pleiad dev args…` (sets up what the build needs first)
+  dist               build the binary that users get: optimised as a whole, its debug information in a file of its own
   setup              install what building and testing need (compiler, libclang, python3, node)
   tidy               static checks: dependencies between crates, paths and settings in the docs,
                      requirement numbers, module headers, unused golden pages and more
@@ -51,6 +53,7 @@ fn dispatch(args: &[String]) -> shell::Result {
     match command.as_str() {
         "test" => test::run(rest),
         "dev" => dev::run(rest),
+        "dist" => no_arguments(rest).and_then(|()| dist::run()),
         "setup" => no_arguments(rest).and_then(|()| setup::run()),
         "tidy" => no_arguments(rest).and_then(|()| tidy::run()),
         "interop" => interop::run(rest),

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! Cargo.lock contains librocksdb-sys 0.19.0+11.8.1
-//!   → ~/.cache/pleiad/rocksdb/0.19.0+11.8.1-unity1/librocksdb.a     ROCKSDB_LIB_DIR, ROCKSDB_STATIC
+//!   → ~/.cache/pleiad/rocksdb/0.19.0+11.8.1-unity2/librocksdb.a     ROCKSDB_LIB_DIR, ROCKSDB_STATIC
 //! ```
 
 mod unity; // the compilation
@@ -22,7 +22,7 @@ use unity::CrateDirs;
 const CRATE: &str = "librocksdb-sys";
 const LIBRARY: &str = "librocksdb.a";
 /// Part of the directory's name: raise it when the way of compiling changes.
-const RECIPE: &str = "unity1";
+const RECIPE: &str = "unity2";
 
 /// Cargo on this workspace: one target directory, and no variables left over from the cargo that runs xtask.
 pub fn cargo<I: AsRef<OsStr>>(args: impl IntoIterator<Item = I>) -> Command {
@@ -47,7 +47,7 @@ pub fn ensure() -> Result {
         return Ok(());
     }
     println!(
-        "{} compiles RocksDB, the storage engine inside Pleiad, from its C++ source: about 4 minutes\n\
+        "{} compiles RocksDB, the storage engine inside Pleiad, from its C++ source: about 3 minutes\n\
          on 2 cores, once. The result stays in {}; later builds reuse it.",
         shell::bold("The first build"),
         dir.display()

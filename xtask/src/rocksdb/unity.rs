@@ -2,11 +2,13 @@
 //! times instead of 343 times (docs/decisions/0016-unity-build-of-rocksdb.md).
 //!
 //! ```text
-//! librocksdb-sys/rocksdb_lib_sources.txt  db/a.cc, db/b.cc, …     sources of one directory, at most SOURCES_PER_UNIT
-//!   → build/unit07.cc                     #include "db/a.cc" …
-//!   → build/unit07.o                      as many compilers at a time as there are CPUs
+//! librocksdb-sys/rocksdb_lib_sources.txt  db/a.cc, db/b.cc, …     sources of one group, at most SOURCES_PER_UNIT
+//!   → build/02_db.cc                      #include "db/a.cc" …
+//!   → build/02_db.o                       as many compilers at a time as there are CPUs
 //!   → librocksdb.a
 //! ```
+//!
+//! On x86-64 CRC32c, which guards every record of the write-ahead log, uses SSE4.2 where the CPU has it (`crc32c.cc`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,11 +38,10 @@ const UNUSED: [&str; 13] = [
     "utilities/simulator_cache/",
 ];
 
-/// The flags that librocksdb-sys compiles with when it has the features that `storage` enables, except `-O2` for `-O3`:
-/// RocksDB's own build uses `-O2`.
-const FLAGS: [&str; 11] = [
+/// The flags that librocksdb-sys compiles with when it has the features that `storage` enables, without the level of
+/// optimisation: `-O2`, as in RocksDB's own build, or what a group of sources says.
+const FLAGS: [&str; 10] = [
     "-std=c++20",
-    "-O2",
     "-fPIC",
     "-ffunction-sections",
     "-fdata-sections",
@@ -52,6 +53,20 @@ const FLAGS: [&str; 11] = [
     "-DHAVE_UINT128_EXTENSION",
 ];
 
+const CRC32C: &str = "util/crc32c.cc";
+
+/// What `CRC32C` becomes on x86-64: name, text and flags of each source. A function that a header defines and that is
+/// compiled with the flags of SSE4.2 must not be shared with other sources: with C++17, unlike C++20, there are none.
+const CRC32C_X86: [(&str, &str, &[&str]); 3] = [
+    ("crc32c.cc", include_str!("crc32c.cc"), &[]),
+    ("crc32c_portable.cc", "#define crc32c crc32c_portable\n#include \"util/crc32c.cc\"\n", &[]),
+    (
+        "crc32c_sse42.cc",
+        "#define crc32c crc32c_sse42\n#include \"util/crc32c.cc\"\n",
+        &["-std=c++17", "-msse4.2", "-mpclmul"],
+    ),
+];
+
 /// Directories of the crates that contain the sources and the headers of the compression libraries.
 pub struct CrateDirs {
     pub rocksdb: PathBuf,
@@ -59,62 +74,96 @@ pub struct CrateDirs {
     pub zstd: PathBuf,
 }
 
+/// One call of the compiler.
+struct Unit {
+    source: PathBuf,
+    level: &'static str,
+    flags: &'static [&'static str],
+}
+
 /// Compiles the library in `work` and returns its path.
 pub fn build(crates: &CrateDirs, work: &Path, library: &str) -> Result<PathBuf> {
     fs::create_dir_all(work).map_err(|e| format!("{}: {e}", work.display()))?;
     let list = crates.rocksdb.join("rocksdb_lib_sources.txt");
     let list = fs::read_to_string(&list).map_err(|e| format!("{}: {e}", list.display()))?;
-    let mut inputs = vec![crates.rocksdb.join("build_version.cc")];
-    for (number, sources) in units(&list).iter().enumerate() {
-        let unit = work.join(format!("unit{number:02}.cc"));
+    let mut inputs = vec![Unit { source: crates.rocksdb.join("build_version.cc"), level: "-O2", flags: &[] }];
+    let mut add = |name: &str, text: &str, level, flags| {
+        let source = work.join(name);
+        fs::write(&source, text).map_err(|e| format!("{}: {e}", source.display()))?;
+        inputs.push(Unit { source, level, flags });
+        Result::Ok(())
+    };
+    for (number, (group, sources)) in units(&list).iter().enumerate() {
         let text: String = sources.iter().map(|source| format!("#include \"{source}\"\n")).collect();
-        fs::write(&unit, text).map_err(|e| format!("{}: {e}", unit.display()))?;
-        inputs.push(unit);
+        add(&format!("{number:02}_{}.cc", group.name), &text, group.level, &[])?;
+    }
+    if std::env::consts::ARCH == "x86_64" {
+        CRC32C_X86.iter().try_for_each(|(name, text, flags)| add(name, text, "-O2", flags))?;
+    } else {
+        add("crc32c.cc", &format!("#include \"{CRC32C}\"\n"), "-O2", &[])?;
     }
     compile(crates, platform(std::env::consts::OS)?, work, &inputs)?;
     let archive = work.join(library);
-    let objects = inputs.iter().map(|input| object(work, input));
+    let objects = inputs.iter().map(|input| object(work, &input.source));
     shell::run(Command::new(tool("AR", "ar")).arg("crs").arg(&archive).args(objects))?;
     Ok(archive)
 }
 
-/// The sources of each unit: consecutive ones of one directory.
-fn units(list: &str) -> Vec<Vec<&str>> {
-    let mut units: Vec<Vec<&str>> = Vec::new();
-    let is_used =
-        |source: &&str| *source != "util/build_version.cc" && !UNUSED.iter().any(|part| source.starts_with(part));
+/// A set of sources that may share a unit, and the level at which it is optimised.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Group {
+    name: &'static str,
+    level: &'static str,
+}
+
+/// By the start of a source's path; the first match counts, and a source without one belongs to `DEFAULT`. Tables of
+/// different formats define the same names, so each has its own group. What runs only when a store is opened is
+/// compiled for size: its tables of options take 40 s with `-O2`, 12 s with `-O1`.
+const GROUPS: [(&str, Group); 9] = [
+    ("db/", Group { name: "db", level: "-O2" }),
+    ("options/", Group { name: "options", level: "-O1" }),
+    ("table/adaptive/", Group { name: "cuckoo", level: "-O1" }),
+    ("table/block_based/", Group { name: "block_based", level: "-O2" }),
+    ("table/cuckoo/", Group { name: "cuckoo", level: "-O1" }),
+    ("table/plain/", Group { name: "plain", level: "-O1" }),
+    ("table/", Group { name: "table", level: "-O2" }),
+    ("util/", Group { name: "util", level: "-O2" }),
+    ("utilities/", Group { name: "utilities", level: "-O1" }),
+];
+const DEFAULT: Group = Group { name: "default", level: "-O2" };
+
+/// The sources of each unit, all of one group.
+fn units(list: &str) -> Vec<(Group, Vec<&str>)> {
+    let is_used = |source: &&str| {
+        !["util/build_version.cc", CRC32C].contains(source) && !UNUSED.iter().any(|part| source.starts_with(part))
+    };
+    let mut units: Vec<(Group, Vec<&str>)> = Vec::new();
     for source in list.lines().map(str::trim).filter(|line| !line.is_empty()).filter(is_used) {
-        match units.last_mut() {
-            Some(unit) if unit.len() < SOURCES_PER_UNIT && directory(unit[0]) == directory(source) => unit.push(source),
-            _ => units.push(vec![source]),
+        let group = GROUPS.iter().find(|(start, _)| source.starts_with(start)).map_or(DEFAULT, |(_, group)| *group);
+        match units.iter_mut().find(|(of, unit)| *of == group && unit.len() < SOURCES_PER_UNIT) {
+            Some((_, unit)) => unit.push(source),
+            None => units.push((group, vec![source])),
         }
     }
     units
 }
 
-/// Tables of different formats define the same names, so `table/` is divided further.
-fn directory(source: &str) -> &str {
-    let depth = if source.starts_with("table/") { 2 } else { 1 };
-    let end = source.match_indices('/').nth(depth - 1).or_else(|| source.match_indices('/').next());
-    end.map_or(source, |(at, _)| &source[..at])
-}
-
 /// The inputs that are not compiled yet, and the result so far.
 struct CompileQueue<'a> {
-    pending: std::slice::Iter<'a, PathBuf>,
+    pending: std::slice::Iter<'a, Unit>,
     done: usize,
     result: Result,
 }
 
 /// Compiles all inputs, as many at a time as there are CPUs. After an error no further one is started.
-fn compile(crates: &CrateDirs, platform: &[&str], work: &Path, inputs: &[PathBuf]) -> Result {
+fn compile(crates: &CrateDirs, platform: &[&str], work: &Path, inputs: &[Unit]) -> Result {
     let (started, total) = (Instant::now(), inputs.len());
     let queue = Mutex::new(CompileQueue { pending: inputs.iter(), done: 0, result: Ok(()) });
     let next =
         || queue.lock().ok().and_then(|mut queue| if queue.result.is_ok() { queue.pending.next() } else { None });
     let worker = || {
         while let Some(input) = next() {
-            let compiled = shell::run(&mut compiler(crates, platform, input, &object(work, input)));
+            let compiled = shell::run(&mut compiler(crates, platform, input, &object(work, &input.source)));
             let Ok(mut queue) = queue.lock() else { return };
             if compiled.is_err() {
                 queue.result = compiled;
@@ -132,9 +181,10 @@ fn compile(crates: &CrateDirs, platform: &[&str], work: &Path, inputs: &[PathBuf
     queue.into_inner().map_err(|_| "a compiler thread panicked")?.result
 }
 
-fn compiler(crates: &CrateDirs, platform: &[&str], input: &Path, object: &Path) -> Command {
+fn compiler(crates: &CrateDirs, platform: &[&str], input: &Unit, object: &Path) -> Command {
     let mut compiler = Command::new(tool("CXX", "c++"));
-    compiler.args(FLAGS).args(platform).args(["-include", "cstdint", "-c"]).arg(input).arg("-o").arg(object);
+    compiler.args(FLAGS).arg(input.level).args(platform).args(input.flags).args(["-include", "cstdint"]);
+    compiler.arg("-c").arg(&input.source).arg("-o").arg(object);
     let sources = crates.rocksdb.join("rocksdb");
     let headers = [crates.lz4.join("liblz4/lib"), crates.zstd.join("zstd/lib")];
     for include in [sources.join("include"), sources, crates.rocksdb.clone()].iter().chain(&headers) {
@@ -176,13 +226,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_stay_within_a_directory_and_leave_out_unused_sources() {
-        let list = "db/a.cc\ndb/x/b.cc\ntable/p/c.cc\ntable/q/d.cc\ntools/e.cc\nutil/build_version.cc\nutil/f.cc\n";
-        let expected = [vec!["db/a.cc", "db/x/b.cc"], vec!["table/p/c.cc"], vec!["table/q/d.cc"], vec!["util/f.cc"]];
-        assert_eq!(units(list), expected);
+    fn units_stay_within_a_group_and_leave_out_unused_sources() {
+        let list = "cache/a.cc\ndb/b.cc\ndb/x/c.cc\nfile/d.cc\ntable/cuckoo/e.cc\ntable/plain/f.cc\ntools/g.cc\n\
+                    util/build_version.cc\nutil/crc32c.cc\nutil/h.cc\n";
+        let units_of = |list| units(list).into_iter().map(|(group, unit)| (group.name, unit)).collect::<Vec<_>>();
+        let expected = [
+            ("default", vec!["cache/a.cc", "file/d.cc"]),
+            ("db", vec!["db/b.cc", "db/x/c.cc"]),
+            ("cuckoo", vec!["table/cuckoo/e.cc"]),
+            ("plain", vec!["table/plain/f.cc"]),
+            ("util", vec!["util/h.cc"]),
+        ];
+        assert_eq!(units_of(list), expected);
         let many: String = (0..SOURCES_PER_UNIT + 1).map(|n| format!("db/{n}.cc\n")).collect();
-        assert_eq!(units(&many).iter().map(Vec::len).collect::<Vec<_>>(), [SOURCES_PER_UNIT, 1]);
+        assert_eq!(units(&many).iter().map(|(_, unit)| unit.len()).collect::<Vec<_>>(), [SOURCES_PER_UNIT, 1]);
     }
+
     #[test]
     fn a_platform_without_a_recipe_is_an_error() {
         assert!(platform("linux").is_ok() && platform("macos").is_ok());
