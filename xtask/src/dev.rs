@@ -12,6 +12,9 @@ use crate::shell::{self, Result};
 pub fn run(args: &[String]) -> Result {
     setup::ensure(&[SetupScope::Build])?;
     rocksdb::ensure()?;
+    if !shell::binary().exists() {
+        println!("{} compiles Pleiad itself: about 4 minutes on 2 cores.", shell::bold("The first build"));
+    }
     let manifest = shell::root().join("Cargo.toml");
     let mut cargo = shell::bare_cargo(["run", "--release", "--package", "pleiad"]);
     cargo.env("CARGO_TARGET_DIR", shell::target()).arg("--manifest-path").arg(manifest);

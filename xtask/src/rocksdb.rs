@@ -47,7 +47,7 @@ pub fn ensure() -> Result {
         return Ok(());
     }
     println!(
-        "{} compiles RocksDB, the storage engine inside Pleiad, from its C++ source: about 3 minutes\n\
+        "{} downloads the crates and compiles RocksDB, the storage engine inside Pleiad: about 3 minutes\n\
          on 2 cores, once. The result stays in {}; later builds reuse it.",
         shell::bold("The first build"),
         dir.display()

@@ -117,16 +117,17 @@ fn clippy() -> Result {
     shell::run(&mut rocksdb::cargo(args))
 }
 
-/// All tests of the workspace except the targets that are separate steps.
+/// All tests of the workspace except the targets that are separate steps; `debug_assert!` is on
+/// (docs/decisions/0017-three-profiles.md).
 fn unit() -> Result {
-    let mut tests = rocksdb::cargo(["test", "--release", "--workspace", "--lib", "--bins"]);
+    let mut tests = rocksdb::cargo(["test", "--profile", "checked", "--workspace", "--lib", "--bins"]);
     for target in targets::integration(&shell::root()) {
         if !targets::SEPARATE_STEPS.contains(&target.as_str()) {
             tests.args(["--test", &target]);
         }
     }
     shell::run(&mut tests)?;
-    shell::run(&mut rocksdb::cargo(["test", "--release", "--workspace", "--doc", "--quiet"]))
+    shell::run(&mut rocksdb::cargo(["test", "--profile", "checked", "--workspace", "--doc", "--quiet"]))
 }
 
 /// The runner appends the path of each page it runs to the file that PLEIAD_GOLDEN_RAN names; a page that is in
