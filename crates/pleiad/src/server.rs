@@ -20,7 +20,7 @@ use pleiad_wire::metrics::Metrics;
 use pleiad_wire::nosql::auth::SigningKeys;
 use pleiad_wire::nosql::auth::bearer::Issuer;
 use pleiad_wire::nosql::role_access::BearerAccess;
-use pleiad_wire::nosql::{Account, Frontend};
+use pleiad_wire::nosql::{Account, Frontend, NosqlApi};
 use pleiad_wire::webhook::Webhook;
 use tokio::net::TcpListener;
 
@@ -178,17 +178,10 @@ async fn frontend(
     };
     let access = bearer_access(settings).await?;
     let https_only = !settings.protocols.has_http();
-    let frontend = Frontend::new(
-        account_host,
-        keys,
-        account,
-        Arc::new(Metrics::new(settings.partition_key_metrics)),
-        certificate,
-        settings.body_bytes_max,
-        https_only,
-    )
-    .await
-    .with_bearer_access(access);
+    let api = NosqlApi::new(account_host, account).await;
+    let metrics = Arc::new(Metrics::new(settings.partition_key_metrics));
+    let frontend = Frontend::new(api, keys, metrics, certificate, settings.body_bytes_max, https_only);
+    let frontend = frontend.with_bearer_access(access);
     Ok(match clock {
         Some(clock) => frontend.with_test_controls(clock),
         None => frontend,

@@ -32,13 +32,14 @@ mod test_controls; // controls for tests only
 
 use std::sync::Arc;
 
-use http::{Method, StatusCode};
+use http::Method;
 use pleiad_engine::Engine;
 use pleiad_model::env::OffsetEnv;
 use pleiad_model::{Object, Result, Value, json};
 
 use crate::nosql::address::{Signing, decode_onto};
 use crate::nosql::reply::{Handled, Reply};
+use crate::nosql::status::Status;
 use crate::nosql::translate::not_allowed;
 pub use request::ManagementRequest;
 use route::ManagementRoute;
@@ -111,10 +112,10 @@ impl ManagementApi {
 }
 
 fn ok(value: impl Into<Value>) -> Handled {
-    Ok(json_reply(StatusCode::OK, value))
+    Ok(json_reply(Status::Ok, value))
 }
 
-fn json_reply(status: StatusCode, value: impl Into<Value>) -> Reply {
+fn json_reply(status: Status, value: impl Into<Value>) -> Reply {
     let mut body = Vec::with_capacity(512);
     json::write(&value.into(), &mut body);
     Reply::new(status, body)

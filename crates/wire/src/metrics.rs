@@ -6,7 +6,6 @@ mod account; // the engine's metrics
 
 use std::time::Duration;
 
-use http::Method;
 use pleiad_engine::metrics::AccountMetrics;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, text::encode};
 use prometheus_client::metrics::counter::Counter;
@@ -14,28 +13,48 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
+use crate::nosql::operation::OperationKind;
+
 /// The last line of the text format.
 const END: &str = "# EOF\n";
 
+/// What a request is counted as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
 pub enum MetricOperation {
     Read,
+    List,
+    ChangeFeed,
+    Query,
+    QueryPlan,
     Create,
+    Upsert,
     Replace,
     Patch,
     Delete,
+    Batch,
+    Execute,
+    /// A request to the management API.
+    Management,
+    /// A request that names no operation.
     Other,
 }
 
 impl MetricOperation {
-    pub fn of(method: &Method) -> Self {
-        match *method {
-            Method::GET | Method::HEAD => MetricOperation::Read,
-            Method::POST => MetricOperation::Create,
-            Method::PUT => MetricOperation::Replace,
-            Method::PATCH => MetricOperation::Patch,
-            Method::DELETE => MetricOperation::Delete,
-            _ => MetricOperation::Other,
+    pub fn of(kind: OperationKind) -> Self {
+        match kind {
+            OperationKind::Read => MetricOperation::Read,
+            OperationKind::List => MetricOperation::List,
+            OperationKind::ChangeFeed => MetricOperation::ChangeFeed,
+            OperationKind::Query => MetricOperation::Query,
+            OperationKind::QueryPlan => MetricOperation::QueryPlan,
+            OperationKind::Create => MetricOperation::Create,
+            OperationKind::Upsert => MetricOperation::Upsert,
+            OperationKind::Replace => MetricOperation::Replace,
+            OperationKind::Patch => MetricOperation::Patch,
+            OperationKind::Delete | OperationKind::DeleteByPartitionKey => MetricOperation::Delete,
+            OperationKind::Batch => MetricOperation::Batch,
+            OperationKind::Execute => MetricOperation::Execute,
+            OperationKind::NotAllowed => MetricOperation::Other,
         }
     }
 }

@@ -1,6 +1,9 @@
-//! Cosmos DB for NoSQL over HTTP. Modules are listed in reading order.
+//! Cosmos DB for NoSQL: operations and their replies, and the transports that carry them. Modules are listed in reading
+//! order.
 
-mod http; // one request, from its request line to its response
+pub mod operation; // what a request asks for, whatever transport it came by
+pub mod sdk; // what is known about particular SDKs
+mod http; // the HTTP transport: decoder, encoder, signatures
 pub mod address; // the resource that a path names
 pub mod auth; // authentication: the caller of a request
 pub mod resource_token; // resource tokens: credentials issued for a permission
@@ -8,17 +11,16 @@ mod permissions; // authorization by resource token
 pub mod roles; // role-based access control: principals, data actions, scopes
 mod file_stamp; // detects that a file has changed
 pub mod role_access; // authorization by bearer token and roles
-pub(crate) mod request; // headers and bodies, decoded into types
 pub mod binary_json; // Cosmos binary JSON bodies
 pub mod batch; // many operations in one body, and their results
 pub mod hybrid_row; // HybridRow records, used by the .NET SDK
 mod session; // session tokens as text
 pub mod continuation; // signed continuation tokens
-pub(crate) mod translate; // requests to engine calls, engine responses to replies
-mod query_metrics; // query metrics headers
+pub(crate) mod translate; // operations to engine calls, engine responses to replies
+mod query_metrics; // query metrics as text
 mod encode; // resources as JSON
-pub(crate) mod status; // errors as status and substatus codes
-pub(crate) mod reply; // status, headers, body
+pub mod status; // errors as status and substatus codes
+pub mod reply; // status, body, metadata
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -31,9 +33,12 @@ use pleiad_model::Consistency;
 use pleiad_model::env::OffsetEnv;
 
 use crate::metrics::Metrics;
-use auth::SigningKeys;
+use auth::{Caller, SigningKeys};
 use continuation::TokenSigner;
+use operation::Operation;
+use reply::Handled;
 use role_access::BearerAccess;
+use status::Status;
 
 /// The properties that the account reports about itself.
 #[derive(Clone, Debug)]
@@ -45,15 +50,20 @@ pub struct Account {
     pub consistency: Consistency,
 }
 
-/// The HTTP front end of one account.
-pub struct Frontend {
+/// The NoSQL API of one account, whatever the transport.
+pub struct NosqlApi {
     account_host: Arc<AccountHost>,
-    keys: SigningKeys,
     access: Arc<BearerAccess>,
     account: Account,
+    tokens: Arc<TokenSigner>,
+}
+
+/// The HTTP front end of one account.
+pub struct Frontend {
+    api: NosqlApi,
+    keys: SigningKeys,
     /// The clock that tests may advance; `None` if test controls are disabled.
     clock: Option<Arc<OffsetEnv>>,
-    tokens: Arc<TokenSigner>,
     metrics: Arc<Metrics>,
     /// The certificate of the authority that signed the server's certificate, for clients to download.
     certificate: Option<Bytes>,
@@ -75,29 +85,54 @@ pub struct RequestContext<'f> {
     tokens: &'f Arc<TokenSigner>,
 }
 
+impl NosqlApi {
+    pub async fn new(account_host: Arc<AccountHost>, account: Account) -> Self {
+        // Snapshots of the account have the same secret, so tokens stay valid after a restore.
+        let tokens = Arc::new(TokenSigner::new(&account_host.engine().catalog.secret().await));
+        NosqlApi { account_host, access: Arc::default(), account, tokens }
+    }
+
+    /// Executes an operation, on the engine that replaces the current one if the account is restored meanwhile.
+    pub async fn execute(&self, operation: &Operation<'_>, caller: &Caller) -> Handled {
+        let mut engine = self.account_host.engine();
+        loop {
+            let handled = self.request_context(&engine).dispatch(operation, caller).await;
+            match self.account_host.replacement_for(&engine, is_unavailable(&handled)).await? {
+                None => return handled,
+                Some(next) => engine = next,
+            }
+        }
+    }
+
+    fn request_context<'f>(&'f self, engine: &'f Engine) -> RequestContext<'f> {
+        RequestContext { engine, account: &self.account, access: &self.access, tokens: &self.tokens }
+    }
+}
+
+/// Whether the engine declined to execute the request, as opposed to reporting an outcome: after a restore the request
+/// then runs on the new engine.
+fn is_unavailable(handled: &Handled) -> bool {
+    matches!(handled, Err(error) if error.failure.status == Status::ServiceUnavailable)
+}
+
 impl Frontend {
-    pub async fn new(
-        account_host: Arc<AccountHost>,
+    pub fn new(
+        api: NosqlApi,
         keys: SigningKeys,
-        account: Account,
         metrics: Arc<Metrics>,
         certificate: Option<Bytes>,
         body_bytes_max: usize,
         https_only: bool,
     ) -> Self {
-        let engine = account_host.engine();
-        // Snapshots of the account have the same secret, so tokens stay valid after a restore.
-        let tokens = Arc::new(TokenSigner::new(&engine.catalog.secret().await));
+        let engine = api.account_host.engine();
         let (activity_seed, activity_count) = (engine.random_u64(), AtomicU64::new(0));
         let started = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_millis(engine.now_ms()));
         let started = HeaderValue::from_str(&started).unwrap_or(HeaderValue::from_static(""));
+        let (clock, next_transport_request_id) = (None, AtomicU64::new(1));
         Frontend {
-            account_host,
+            api,
             keys,
-            access: Arc::default(),
-            account,
-            clock: None,
-            tokens,
+            clock,
             metrics,
             certificate,
             body_bytes_max,
@@ -105,13 +140,13 @@ impl Frontend {
             activity_seed,
             activity_count,
             started,
-            next_transport_request_id: AtomicU64::new(1),
+            next_transport_request_id,
         }
     }
 
     /// Accepts bearer tokens of the configured issuer, in addition to emulator tokens.
     pub fn with_bearer_access(mut self, access: Arc<BearerAccess>) -> Self {
-        self.access = access;
+        self.api.access = access;
         self
     }
 
@@ -119,9 +154,5 @@ impl Frontend {
     pub fn with_test_controls(mut self, clock: Arc<OffsetEnv>) -> Self {
         self.clock = Some(clock);
         self
-    }
-
-    fn request_context<'f>(&'f self, engine: &'f Engine) -> RequestContext<'f> {
-        RequestContext { engine, account: &self.account, access: &self.access, tokens: &self.tokens }
     }
 }

@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use http::StatusCode;
 use pleiad_engine::catalog::NewContainer;
 use pleiad_engine::{ContainerName, Database, OfferOwner, ThroughputRequest};
 use pleiad_model::policy::ContainerDefinition;
@@ -16,6 +15,7 @@ use super::request::ManagementRequest;
 use super::throughput::{THROUGHPUT_MEMBERS, parse_throughput};
 use super::{ManagementApi, json_reply};
 use crate::nosql::reply::Handled;
+use crate::nosql::status::Status;
 
 impl ManagementApi {
     /// Also creates the database if it does not exist; that database has no throughput of its own.
@@ -29,7 +29,7 @@ impl ManagementApi {
         let offer = self.engine.catalog.tree().offer(OfferOwner::Container(created.rid)).cloned();
         let reserved = offer.map_or_else(|| Object::new().with("kind", "shared"), |offer| self.offer_json(&offer));
         let reserved = reserved.with("partitions", created.partitions.len() as u64);
-        Ok(json_reply(StatusCode::CREATED, reserved))
+        Ok(json_reply(Status::Created, reserved))
     }
 
     fn new_container(&self, id: &str, mut body: Object) -> Result<NewContainer> {

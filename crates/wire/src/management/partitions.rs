@@ -1,6 +1,5 @@
 //! Physical partitions: size and throughput of each; splits and merges on demand.
 
-use http::StatusCode;
 use pleiad_engine::{ContainerName, JobKind, JobReport, PartitionReport};
 use pleiad_model::partition_key::{EffectiveKey, PartitionKey};
 use pleiad_model::{Error, Kind, Object, Result, Value, json};
@@ -8,6 +7,7 @@ use pleiad_model::{Error, Kind, Object, Result, Value, json};
 use super::request::{ManagementRequest, reject_unknown_members};
 use super::{ManagementApi, ids, json_reply, list};
 use crate::nosql::reply::Handled;
+use crate::nosql::status::Status;
 
 impl ManagementApi {
     pub(super) fn partitions(&self, at: ContainerName<'_>) -> Handled {
@@ -54,14 +54,14 @@ impl ManagementApi {
     pub(super) async fn job_reply(&self, job: u64, waits: bool) -> Handled {
         if waits {
             match self.engine.wait_for_job(job).await {
-                Ok(report) => return Ok(json_reply(StatusCode::OK, self.job_json(&report))),
+                Ok(report) => return Ok(json_reply(Status::Ok, self.job_json(&report))),
                 // The job is registered and resumes at the next start: an error would make the client start it twice.
                 Err(error) if error.kind == Kind::Unavailable => {}
                 Err(error) => return Err(error.into()),
             }
         }
         let report = self.find_job(job)?;
-        Ok(json_reply(StatusCode::ACCEPTED, self.job_json(&report)))
+        Ok(json_reply(Status::Accepted, self.job_json(&report)))
     }
 
     /// A partition key value in brackets, or an effective partition key in hexadecimal digits.

@@ -11,13 +11,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Method, StatusCode};
+use http::Method;
 use pleiad_engine::{AccountHost, AccountSnapshot};
 use pleiad_model::{Error, Object, Result, Value};
 
 use super::request::{ManagementRequest, reject_unknown_members};
 use super::{json_reply, list, ok};
 use crate::nosql::reply::{Handled, Reply};
+use crate::nosql::status::Status;
 use crate::nosql::translate::not_allowed;
 
 #[derive(Clone, Copy, Debug)]
@@ -51,11 +52,11 @@ pub async fn answer(
         (&Method::GET, SnapshotRoute::One(name)) => ok(snapshot_json(&account_host.snapshot(name).await?)),
         (&Method::PUT, SnapshotRoute::One(name)) => {
             let taken = account_host.take_snapshot(name, replaces(&request.object()?)?).await?;
-            Ok(json_reply(StatusCode::CREATED, snapshot_json(&taken)))
+            Ok(json_reply(Status::Created, snapshot_json(&taken)))
         }
         (&Method::DELETE, SnapshotRoute::One(name)) => {
             account_host.delete_snapshot(name).await?;
-            Ok(Reply::empty(StatusCode::NO_CONTENT))
+            Ok(Reply::empty(Status::NoContent))
         }
         (&Method::POST, SnapshotRoute::Restore(name)) => {
             reject_unknown_members(&request.object()?, &[])?;

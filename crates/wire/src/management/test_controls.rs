@@ -3,7 +3,6 @@
 //! Invariant: a production server rejects all of these, so no request can make it behave incorrectly. It answers only
 //! the read of `topology`, which changes nothing.
 
-use http::StatusCode;
 use pleiad_engine::{ContainerName, FaultAt, FaultKind, InjectedFault, JobStep};
 use pleiad_model::env::{Env, OffsetEnv};
 use pleiad_model::{Error, Kind, Object, Result, Value};
@@ -11,6 +10,7 @@ use pleiad_model::{Error, Kind, Object, Result, Value};
 use super::request::{ManagementRequest, number, reject_unknown_members};
 use super::{ManagementApi, ok};
 use crate::nosql::reply::{Handled, Reply};
+use crate::nosql::status::Status;
 
 /// Longer than the timeout of any client.
 const DELAY_MS_MAX: u64 = 10 * 60 * 1000;
@@ -40,7 +40,7 @@ impl ManagementApi {
             true => self.engine.hold_jobs_at(step),
             false => self.engine.release_jobs_at(step),
         }
-        Ok(Reply::empty(StatusCode::NO_CONTENT))
+        Ok(Reply::empty(Status::NoContent))
     }
 
     pub(super) fn set_fault(&self, at: ContainerName<'_>, id: u32, request: &ManagementRequest<'_>) -> Handled {
@@ -48,13 +48,13 @@ impl ManagementApi {
         let fault = self.parse_fault(&request.object()?)?;
         self.check_range(at, id)?;
         self.engine.set_fault(at, id, fault)?;
-        Ok(Reply::empty(StatusCode::NO_CONTENT))
+        Ok(Reply::empty(Status::NoContent))
     }
 
     pub(super) fn clear_fault(&self, at: ContainerName<'_>, id: u32) -> Handled {
         self.test_clock()?;
         self.engine.clear_fault(at, id)?;
-        Ok(Reply::empty(StatusCode::NO_CONTENT))
+        Ok(Reply::empty(Status::NoContent))
     }
 
     pub(super) fn move_clock(&self, request: &ManagementRequest<'_>) -> Handled {

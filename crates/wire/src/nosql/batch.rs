@@ -19,7 +19,7 @@ use pleiad_model::patch::Patch;
 use pleiad_model::resource_id::ContainerRid;
 use pleiad_model::{Error, Result, Value};
 
-use super::request::{condition, indexing_directive};
+use super::operation::{condition, indexing_directive};
 use super::status::ErrorStatus;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +132,7 @@ impl BatchResult {
             Err(error) => {
                 let ErrorStatus { status, substatus, message, retry_after_ms, .. } = error.into();
                 let message = Some(message);
-                BatchResult { substatus, retry_after_ms, message, ..done(status.as_u16(), None, false) }
+                BatchResult { substatus, retry_after_ms, message, ..done(status.code(), None, false) }
             }
         }
     }

@@ -1,8 +1,15 @@
-//! Request handling: one HTTP request from its request line to its response. Authenticates, reads the body, dispatches,
-//! and records metrics.
+//! The NoSQL API over HTTP: one request from its request line to its response. Authenticates, reads the body, executes
+//! the operation, and records metrics.
+//!
+//! Invariant: below `nosql`, only this module and its children know methods, headers and status lines.
+
+mod decode; // an operation from a request
+mod encode; // a reply as a response
+#[cfg(test)]
+pub(super) mod testing; // requests without a connection
 
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, DATE};
@@ -12,67 +19,79 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use pleiad_model::{Error, Kind};
 
-use super::address::Signing;
+use super::address::{self, Address, ResourceType, Signing};
 use super::auth::{self, AuthError, AuthTime, Caller, Credentials, TrustAnchors};
-use super::reply::{
-    ErrorReply, Handled, LAST_STATE_CHANGE, REQUEST_DURATION_MS, Reply, TRANSPORT_REQUEST_ID, set, set_number,
-};
-use super::request::{Request, is_read};
+use super::reply::{ErrorReply, Handled};
 use super::role_access::account_key_required;
-use super::status::ErrorStatus;
-use super::{Frontend, address};
+use super::status::{ErrorStatus, Status};
+use super::{Frontend, is_unavailable};
 use crate::listener::{BodyError, ConnectionOrigin, Service, read_body};
 use crate::management;
 use crate::metrics::MetricOperation;
+use encode::Diagnostics;
 
 impl Service for Frontend {
     async fn call(&self, origin: &ConnectionOrigin, request: http::Request<Incoming>) -> Response<Full<Bytes>> {
         let began = Instant::now();
         let (parts, body) = request.into_parts();
         if self.https_only && !origin.secure {
-            let refusal = ErrorReply::from(ErrorStatus::new(StatusCode::BAD_REQUEST, "This port speaks HTTPS only."));
+            let error = ErrorReply::from(ErrorStatus::new(Status::BadRequest, "This port speaks HTTPS only."));
             let activity = activity_id(&parts.headers).unwrap_or_else(|| self.new_activity_id());
-            return refusal.reply(activity.to_str().unwrap_or_default()).finish(&activity);
+            return encode::encode(error.reply(activity.to_str().unwrap_or_default()), &activity, None);
         }
-        if let Some(reply) = self.operational_endpoint(&parts) {
-            return reply;
+        if let Some(response) = self.operational_endpoint(&parts) {
+            return response;
         }
         let activity = activity_id(&parts.headers).unwrap_or_else(|| self.new_activity_id());
-        let handled = self.handle(origin, &parts, body).await;
+        let (operation, handled) = self.handle(origin, &parts, body).await;
         let reply = match handled {
             Ok(reply) => reply,
-            Err(refusal) => {
-                log_failure(&parts, &refusal.failure, &activity);
-                refusal.reply(activity.to_str().unwrap_or_default())
+            Err(error) => {
+                log_failure(&parts, &error.failure, &activity);
+                error.reply(activity.to_str().unwrap_or_default())
             }
         };
         let took = began.elapsed();
-        self.metrics.request(MetricOperation::of(&parts.method), reply.status.as_u16(), reply.charge_ru, took);
-        self.with_diagnostics(reply, took).finish(&activity)
+        self.metrics.request(operation, reply.status.code(), reply.metadata.charge_ru, took);
+        let diagnostics = Diagnostics {
+            started: &self.started,
+            transport_request_id: self.next_transport_request_id.fetch_add(1, Ordering::Relaxed),
+            duration_ms: took.as_secs_f64() * 1000.0,
+        };
+        encode::encode(reply, &activity, Some(&diagnostics))
     }
 }
 
 impl Frontend {
-    async fn handle(&self, origin: &ConnectionOrigin, parts: &Parts, body: Incoming) -> Handled {
+    /// The reply, and what the request counts as.
+    async fn handle(&self, origin: &ConnectionOrigin, parts: &Parts, body: Incoming) -> (MetricOperation, Handled) {
         if let Some(path) = management::below_root(parts.uri.path()) {
-            return self.manage(path, parts, body).await;
+            return (MetricOperation::Management, self.manage(path, parts, body).await);
         }
-        let address = address::parse(parts.uri.path())?;
-        let signed = self.signed_address(parts, &address)?;
-        let signing = signed.as_ref().unwrap_or(&address).signing();
-        let caller = self.caller(parts, signing, is_read(&parts.method, &parts.headers, &address)).await?;
-        let body = self.body(&parts.method, body).await?;
-        let authority = parts.uri.authority().map(|authority| authority.as_str());
-        let request =
-            Request { method: &parts.method, address: &address, headers: &parts.headers, body, origin, authority };
-        let mut engine = self.account_host.engine();
-        loop {
-            let handled = self.request_context(&engine).dispatch(&request, &caller).await;
-            match self.account_host.replacement_for(&engine, is_unavailable(&handled)).await? {
-                None => return handled,
-                Some(next) => engine = next,
-            }
+        match address::parse(parts.uri.path()) {
+            Ok(address) => self.handle_operation(origin, parts, &address, body).await,
+            Err(error) => (MetricOperation::Other, Err(error.into())),
         }
+    }
+
+    async fn handle_operation(
+        &self,
+        origin: &ConnectionOrigin,
+        parts: &Parts,
+        address: &Address,
+        body: Incoming,
+    ) -> (MetricOperation, Handled) {
+        let mut operation = decode::decode(parts, address, origin);
+        let counted_as = MetricOperation::of(operation.kind);
+        let is_read = decode::is_read(&parts.method, operation.kind);
+        let handled = async {
+            let signed = signed_address(parts, address)?;
+            let signing = signed.as_ref().unwrap_or(address).signing();
+            let caller = self.caller(parts, signing, is_read).await?;
+            operation.body = self.body(&parts.method, body).await?;
+            self.api.execute(&operation, &caller).await
+        };
+        (counted_as, handled.await)
     }
 
     /// The management API: other paths, the same keys. Its requests cost no request units.
@@ -84,30 +103,30 @@ impl Frontend {
             Caller::ReadWrite | Caller::ReadOnly => {}
             Caller::Data if is_read => {}
             _ => {
-                return Err(account_key_required(
-                    &self.account.id,
-                    &parts.method,
-                    parts.uri.path().trim_start_matches('/'),
-                ));
+                let path = parts.uri.path().trim_start_matches('/');
+                return Err(account_key_required(&self.api.account.id, parts.method.as_str(), path));
             }
         }
         let body = self.body(&parts.method, body).await?;
         let request = management::ManagementRequest { method: &parts.method, names, query: parts.uri.query(), body };
         let handled = match management::snapshots::SnapshotRoute::parse(&request.names) {
-            Some(route) => management::snapshots::answer(&self.account_host, route, &request).await,
+            Some(route) => management::snapshots::answer(&self.api.account_host, route, &request).await,
             None => self.call_management_api(&request).await,
         };
         match handled {
             Ok(reply) => Ok(reply.charged(0.0)),
-            Err(refusal) => Err(ErrorReply { charge_ru: 0.0, ..refusal }),
+            Err(mut error) => {
+                error.metadata.charge_ru = 0.0;
+                Err(error)
+            }
         }
     }
 
     async fn call_management_api(&self, request: &management::ManagementRequest<'_>) -> Handled {
-        let mut engine = self.account_host.engine();
+        let mut engine = self.api.account_host.engine();
         loop {
             let handled = management::ManagementApi::new(engine.clone(), self.clock.clone()).answer(request).await;
-            match self.account_host.replacement_for(&engine, is_unavailable(&handled)).await? {
+            match self.api.account_host.replacement_for(&engine, is_unavailable(&handled)).await? {
                 None => return handled,
                 Some(next) => engine = next,
             }
@@ -125,10 +144,10 @@ impl Frontend {
             x_ms_date: text(&parts.headers, "x-ms-date"),
             date: text(&parts.headers, DATE.as_str()),
         };
-        let engine = self.account_host.engine();
+        let engine = self.api.account_host.engine();
         let at = AuthTime { now_ms: engine.now_ms(), wall_ms: engine.wall_ms() };
-        let keyring = self.access.jwks_cache.as_ref();
-        let trust = TrustAnchors { keys: &self.keys, tokens: &self.tokens, jwks_cache: keyring };
+        let keyring = self.api.access.jwks_cache.as_ref();
+        let trust = TrustAnchors { keys: &self.keys, tokens: &self.api.tokens, jwks_cache: keyring };
         match (auth::authenticate(trust, &credentials, at), keyring) {
             (Err(AuthError::UnknownKey), Some(keyring)) if keyring.refetch_for_unknown_key().await => {
                 auth::authenticate(trust, &credentials, at)
@@ -144,30 +163,6 @@ impl Frontend {
         }
     }
 
-    /// Adds headers about the server and this request for client diagnostics.
-    fn with_diagnostics(&self, mut reply: Reply, took: Duration) -> Reply {
-        reply.headers.insert(LAST_STATE_CHANGE, self.started.clone());
-        set_number(
-            &mut reply.headers,
-            TRANSPORT_REQUEST_ID,
-            self.next_transport_request_id.fetch_add(1, Ordering::Relaxed),
-        );
-        set(&mut reply.headers, REQUEST_DURATION_MS, &format!("{:.3}", took.as_secs_f64() * 1000.0));
-        reply
-    }
-
-    /// A request for replica addresses signs the resource in its `$resolveFor` parameter.
-    fn signed_address(&self, parts: &Parts, address: &address::Address) -> Result<Option<address::Address>, Error> {
-        if address.resource != address::ResourceType::Addresses {
-            return Ok(None);
-        }
-        let query = parts.uri.query().unwrap_or_default();
-        let resolve_for =
-            query.split('&').find_map(|pair| pair.strip_prefix("$resolveFor=").or(pair.strip_prefix("%24resolveFor=")));
-        let path = percent_encoding::percent_decode_str(resolve_for.unwrap_or_default()).decode_utf8_lossy();
-        address::parse(&path).map(Some)
-    }
-
     /// Endpoints outside the protocol: probes, metrics, the certificate.
     fn operational_endpoint(&self, parts: &Parts) -> Option<Response<Full<Bytes>>> {
         if parts.method != Method::GET {
@@ -177,7 +172,7 @@ impl Frontend {
             "/health" => Some(plain("text/plain; charset=utf-8", "ok\n".into())),
             "/ready" => Some(self.ready()),
             "/metrics" => {
-                let text = self.metrics.render(&self.account_host.engine().metrics());
+                let text = self.metrics.render(&self.api.account_host.engine().metrics());
                 Some(plain("text/plain; version=0.0.4; charset=utf-8", text.into()))
             }
             "/_explorer/emulator.pem" => self.certificate.clone().map(|pem| plain("application/x-pem-file", pem)),
@@ -186,7 +181,7 @@ impl Frontend {
     }
 
     fn ready(&self) -> Response<Full<Bytes>> {
-        match self.account_host.engine().check_ready() {
+        match self.api.account_host.engine().check_ready() {
             Ok(()) => plain("text/plain; charset=utf-8", "ready\n".into()),
             Err(error) => {
                 let mut response = plain("text/plain; charset=utf-8", format!("not ready: {error}\n").into());
@@ -224,10 +219,16 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// Whether the engine declined to execute the request, as opposed to reporting an outcome: after a restore the request
-/// then runs on the new engine.
-fn is_unavailable(handled: &Handled) -> bool {
-    matches!(handled, Err(refusal) if refusal.failure.status == StatusCode::SERVICE_UNAVAILABLE)
+/// A request for replica addresses signs the resource in its `$resolveFor` parameter.
+fn signed_address(parts: &Parts, address: &Address) -> Result<Option<Address>, Error> {
+    if address.resource != ResourceType::Addresses {
+        return Ok(None);
+    }
+    let query = parts.uri.query().unwrap_or_default();
+    let resolve_for =
+        query.split('&').find_map(|pair| pair.strip_prefix("$resolveFor=").or(pair.strip_prefix("%24resolveFor=")));
+    let path = percent_encoding::percent_decode_str(resolve_for.unwrap_or_default()).decode_utf8_lossy();
+    address::parse(&path).map(Some)
 }
 
 fn activity_id(headers: &HeaderMap) -> Option<HeaderValue> {
@@ -240,9 +241,7 @@ fn body_failure(error: BodyError, bytes_max: usize) -> ErrorStatus {
             Error::new(Kind::TooLarge, format!("Request size is too large: a request has at most {bytes_max} bytes."))
                 .into()
         }
-        BodyError::TimedOut => {
-            ErrorStatus::new(StatusCode::REQUEST_TIMEOUT, "The request's body did not arrive in time.")
-        }
+        BodyError::TimedOut => ErrorStatus::new(Status::RequestTimeout, "The request's body did not arrive in time."),
         BodyError::Broken => Error::invalid("The request's body did not arrive whole.").into(),
     }
 }
@@ -257,9 +256,9 @@ fn plain(content_type: &'static str, body: Bytes) -> Response<Full<Bytes>> {
 fn log_failure(parts: &Parts, failure: &ErrorStatus, activity: &HeaderValue) {
     let (method, path) = (&parts.method, parts.uri.path());
     let activity = activity.to_str().unwrap_or_default();
-    if failure.status.is_server_error() && failure.status != StatusCode::NOT_IMPLEMENTED {
-        tracing::error!(%method, path, activity, status = failure.status.as_u16(), error = failure.message, "request failed");
+    if failure.status.is_server_failure() {
+        tracing::error!(%method, path, activity, status = failure.status.code(), error = failure.message, "request failed");
     } else {
-        tracing::debug!(%method, path, activity, status = failure.status.as_u16(), error = failure.message, "request rejected");
+        tracing::debug!(%method, path, activity, status = failure.status.code(), error = failure.message, "request rejected");
     }
 }

@@ -17,21 +17,20 @@
 //! | conflicts, scripts | by mode | no | that one, by mode | no |
 //! | anything else | no | no | no | no |
 //!
-//! SDKs read the account, and the container for its partition key definition, before any other request.
+//! SDKs read the account, and the container for its partition key definition, before any other operation.
 
 use std::sync::Arc;
 
-use http::{Method, StatusCode};
 use pleiad_engine::{Container, ContainerName, Engine, PermissionGrant};
 use pleiad_model::partition_key::{EpkRange, PartitionKey, PartitionKeyDefinition};
 use pleiad_model::resource_id::{ContainerRid, ItemRid};
 use pleiad_model::{Error, Result, Value, json};
 
 use super::address::{self, Address, ResourceType};
+use super::operation::{Operation, OperationKind};
 use super::reply::ErrorReply;
-use super::request::{PostKind, Request, is_read};
 use super::resource_token::ResourceToken;
-use super::status::ErrorStatus;
+use super::status::{ErrorStatus, Status};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
@@ -96,60 +95,63 @@ fn invalid_resource(resource: &str) -> Error {
     Error::invalid(format!("A permission cannot be for {resource:?}: {message}."))
 }
 
-/// Checks whether a resource token allows this request.
-pub fn check(engine: &Engine, token: ResourceToken, request: &Request<'_>) -> Result<(), ErrorReply> {
+/// Checks whether a resource token allows this operation.
+pub fn check(engine: &Engine, token: ResourceToken, operation: &Operation<'_>) -> Result<(), ErrorReply> {
     let permission = engine.catalog.with_tree(|tree| tree.permission(token.permission).cloned());
     let permission = permission.filter(|permission| permission.version.number == token.version);
     let permission = permission.ok_or_else(|| {
         let message = "The authorization token is not valid: its permission was replaced or deleted. Read the permission again for another.";
-        ErrorStatus::new(StatusCode::UNAUTHORIZED, message)
+        ErrorStatus::new(Status::Unauthorized, message)
     })?;
     let scope = PermissionScope::parse(&permission.grant)?;
-    let allowed = match same_container(engine, &scope, request) {
-        Some(container) => allows(&scope, request, container.definition.partition_key.as_ref())?,
-        None => is_account(request),
+    let allowed = match same_container(engine, &scope, operation) {
+        Some(container) => allows(&scope, operation, container.definition.partition_key.as_ref())?,
+        None => is_account(operation),
     };
     if allowed && scope.mode != Mode::None { Ok(()) } else { Err(insufficient().into()) }
 }
 
 fn insufficient() -> ErrorStatus {
     ErrorStatus::new(
-        StatusCode::FORBIDDEN,
-        "Insufficient permissions provided in the authorization header for the corresponding request. Please retry with another authorization header.",
+        Status::Forbidden,
+        "Insufficient permissions provided in the authorization header for the corresponding operation. Please retry with another authorization header.",
     )
 }
 
-fn is_account(request: &Request<'_>) -> bool {
-    request.address.resource == ResourceType::Account && *request.method == Method::GET
+fn is_account(operation: &Operation<'_>) -> bool {
+    operation.address.resource == ResourceType::Account && operation.kind == OperationKind::Read
 }
 
 /// For requests to the permission's container; `key` is the container's partition key definition.
-fn allows(scope: &PermissionScope, request: &Request<'_>, key: Option<&PartitionKeyDefinition>) -> Result<bool> {
-    let by_mode = scope.mode == Mode::All || is_read(request.method, request.headers, request.address);
-    Ok(match request.address.resource {
+fn allows(scope: &PermissionScope, operation: &Operation<'_>, key: Option<&PartitionKeyDefinition>) -> Result<bool> {
+    let by_mode = scope.mode == Mode::All || operation.kind.is_read();
+    Ok(match operation.address.resource {
         ResourceType::Containers => {
-            *request.method == Method::GET || covers_whole_container(scope) && replaces_or_deletes(request)
+            matches!(operation.kind, OperationKind::Read | OperationKind::List)
+                || covers_whole_container(scope) && replaces_or_deletes(operation)
         }
         ResourceType::Ranges => by_mode,
-        ResourceType::Items if is_query_plan(request) => true,
+        ResourceType::Items if operation.kind == OperationKind::QueryPlan => true,
         ResourceType::Items => {
             by_mode
-                && is_granted_resource(scope, request)
-                && keeps_id(scope, request)
-                && is_within_key(scope, request, key)?
+                && is_granted_resource(scope, operation)
+                && keeps_id(scope, operation)
+                && is_within_key(scope, operation, key)?
         }
         ResourceType::Operations => {
-            by_mode && scope.granted_resource().is_none() && is_within_key(scope, request, key)?
+            by_mode && scope.granted_resource().is_none() && is_within_key(scope, operation, key)?
         }
         ResourceType::StoredProcedures if scope.key.is_some() => {
-            let runs = *request.method == Method::POST && !request.address.is_feed;
-            runs && by_mode && is_granted_resource(scope, request) && is_within_key(scope, request, key)?
+            operation.kind == OperationKind::Execute
+                && by_mode
+                && is_granted_resource(scope, operation)
+                && is_within_key(scope, operation, key)?
         }
         ResourceType::StoredProcedures
         | ResourceType::Triggers
         | ResourceType::UserDefinedFunctions
         | ResourceType::Conflicts => {
-            by_mode && is_granted_resource(scope, request) && keeps_id(scope, request) && scope.key.is_none()
+            by_mode && is_granted_resource(scope, operation) && keeps_id(scope, operation) && scope.key.is_none()
         }
         _ => false,
     })
@@ -160,19 +162,15 @@ fn covers_whole_container(scope: &PermissionScope) -> bool {
     scope.mode == Mode::All && scope.granted_resource().is_none() && scope.key.is_none()
 }
 
-fn replaces_or_deletes(request: &Request<'_>) -> bool {
-    matches!(*request.method, Method::PUT | Method::DELETE) && !request.address.is_feed
-}
-
-fn is_query_plan(request: &Request<'_>) -> bool {
-    request.address.is_feed && *request.method == Method::POST && request.post_kind() == PostKind::QueryPlan
+fn replaces_or_deletes(operation: &Operation<'_>) -> bool {
+    matches!(operation.kind, OperationKind::Replace | OperationKind::Delete)
 }
 
 /// The permission's container, if the request is for the same one.
-fn same_container(engine: &Engine, scope: &PermissionScope, request: &Request<'_>) -> Option<Arc<Container>> {
+fn same_container(engine: &Engine, scope: &PermissionScope, operation: &Operation<'_>) -> Option<Arc<Container>> {
     let find = |name| engine.find_container(name).ok();
     let granted = container_name(&scope.resource).and_then(find)?;
-    let requested = container_name(request.address).and_then(find)?;
+    let requested = container_name(operation.address).and_then(find)?;
     (granted.rid == requested.rid).then_some(granted)
 }
 
@@ -185,11 +183,11 @@ fn container_name(address: &Address) -> Option<ContainerName<'_>> {
 }
 
 /// A permission for one resource allows requests that address it in the same form: both by name or both by resource id.
-fn is_granted_resource(scope: &PermissionScope, request: &Request<'_>) -> bool {
+fn is_granted_resource(scope: &PermissionScope, operation: &Operation<'_>) -> bool {
     let Some((kind, granted)) = scope.granted_resource() else { return true };
-    let named = request.address.resource == kind && !request.address.is_feed;
-    let Some(requested) = request.address.segment(2).filter(|_| named) else { return false };
-    match (scope.resource.by_rid, request.address.by_rid) {
+    let named = operation.address.resource == kind && !operation.address.is_feed;
+    let Some(requested) = operation.address.segment(2).filter(|_| named) else { return false };
+    match (scope.resource.by_rid, operation.address.by_rid) {
         (false, false) => granted == requested,
         (true, true) => is_same_rid(kind, granted, requested),
         _ => false,
@@ -198,10 +196,11 @@ fn is_granted_resource(scope: &PermissionScope, request: &Request<'_>) -> bool {
 
 /// A resource that was granted by its id must keep that id: a replace with another id would take a name outside the
 /// permission. A body without an id is rejected later, when the item is decoded.
-fn keeps_id(scope: &PermissionScope, request: &Request<'_>) -> bool {
-    let granted = scope.granted_resource().filter(|_| !scope.resource.by_rid && *request.method == Method::PUT);
+fn keeps_id(scope: &PermissionScope, operation: &Operation<'_>) -> bool {
+    let granted =
+        scope.granted_resource().filter(|_| !scope.resource.by_rid && operation.kind == OperationKind::Replace);
     let Some((_, granted)) = granted else { return true };
-    let body = request.json().unwrap_or(Value::Null);
+    let body = operation.json().unwrap_or(Value::Null);
     body.get("id").and_then(Value::as_str).is_none_or(|id| id == granted)
 }
 
@@ -216,27 +215,27 @@ fn is_same_rid(kind: ResourceType, granted: &str, requested: &str) -> bool {
 /// A permission for one partition key allows requests with that key. For a hierarchical key it may be a prefix.
 fn is_within_key(
     scope: &PermissionScope,
-    request: &Request<'_>,
+    operation: &Operation<'_>,
     definition: Option<&PartitionKeyDefinition>,
 ) -> Result<bool> {
     let Some(granted) = &scope.key else { return Ok(true) };
     // Without a partition key in the container, or without a value in the grant, the permission has nothing to be
     // narrowed to.
     let Some(definition) = definition.filter(|_| !granted.components().is_empty()) else { return Ok(false) };
-    match request.partition_key()? {
+    match operation.partition_key()? {
         Some(requested) => Ok(requested.components().starts_with(granted.components())),
-        None => is_range_within_key(granted, request, definition),
+        None => is_range_within_key(granted, operation, definition),
     }
 }
 
 /// SDKs also identify a key by its EPK range: in change feeds, and for a prefix of a hierarchical key.
 fn is_range_within_key(
     granted: &PartitionKey,
-    request: &Request<'_>,
+    operation: &Operation<'_>,
     definition: &PartitionKeyDefinition,
 ) -> Result<bool> {
-    let reads_a_feed = request.address.is_feed && is_read(request.method, request.headers, request.address);
-    let Some(requested) = request.epk_range()?.filter(|_| reads_a_feed) else { return Ok(false) };
+    let reads_a_feed = operation.address.is_feed && operation.kind.is_read();
+    let Some(requested) = operation.options.epk_range.get()?.filter(|_| reads_a_feed) else { return Ok(false) };
     let epk = granted.effective(definition);
     let keys = match granted.matches_shape(definition) {
         true => EpkRange::of_point(epk),

@@ -7,18 +7,17 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use http::{Method, StatusCode};
 use pleiad_engine::Engine;
 use pleiad_model::Result;
 
 use super::auth::Principal;
 use super::auth::bearer::Issuer;
 use super::auth::bearer::jwks_cache::{JwksCache, JwksLocation};
+use super::operation::{Operation, OperationKind};
 use super::reply::ErrorReply;
-use super::request::Request;
 use super::roles::store::RoleStore;
 use super::roles::{DataAction, RequiredAccess, RoleScope, Roles, required_access};
-use super::status::ErrorStatus;
+use super::status::{ErrorStatus, Status};
 
 const MANAGEMENT: u32 = 5300;
 const METADATA: u32 = 5301;
@@ -64,12 +63,12 @@ impl BearerAccess {
         engine: &Engine,
         account: &str,
         subject: TokenSubject<'_>,
-        request: &Request<'_>,
+        operation: &Operation<'_>,
     ) -> Result<(), ErrorReply> {
-        let need = required_access(engine, request)?;
+        let need = required_access(engine, operation)?;
         let blocked = |failure| Err(ErrorReply::from(blocked(account, failure)));
         match (subject, need) {
-            (_, RequiredAccess::Management) => blocked(management(request.method, request.address.path())),
+            (_, RequiredAccess::Management) => blocked(management(verb(operation), operation.address.path())),
             (TokenSubject::Contributor, _) => Ok(()),
             (TokenSubject::Principal(principal), need) => match first_missing_action(&self.roles(), principal, &need) {
                 None => Ok(()),
@@ -101,14 +100,25 @@ fn first_missing_action<'a>(
 }
 
 /// The error for requests that no bearer token allows; also used outside the protocol.
-pub fn account_key_required(account: &str, method: &Method, path: &str) -> ErrorReply {
-    blocked(account, management(method, path)).into()
+pub fn account_key_required(account: &str, verb: &str, path: &str) -> ErrorReply {
+    blocked(account, management(verb, path)).into()
 }
 
-fn management(method: &Method, path: &str) -> ErrorStatus {
+/// The message names operations by the verbs that clients know.
+fn verb(operation: &Operation<'_>) -> &'static str {
+    match operation.kind {
+        OperationKind::Read | OperationKind::List | OperationKind::ChangeFeed => "GET",
+        OperationKind::Replace => "PUT",
+        OperationKind::Patch => "PATCH",
+        OperationKind::Delete => "DELETE",
+        _ => "POST",
+    }
+}
+
+fn management(verb: &str, path: &str) -> ErrorStatus {
     let message =
-        format!("The given request [{method} /{path}] cannot be authorized by AAD token in data plane. {LEARN_MORE}");
-    ErrorStatus { substatus: Some(MANAGEMENT), ..ErrorStatus::new(StatusCode::FORBIDDEN, message) }
+        format!("The given request [{verb} /{path}] cannot be authorized by AAD token in data plane. {LEARN_MORE}");
+    ErrorStatus { substatus: Some(MANAGEMENT), ..ErrorStatus::new(Status::Forbidden, message) }
 }
 
 fn insufficient(principal: &Principal, action: DataAction, place: Option<&RoleScope>) -> ErrorStatus {
@@ -118,7 +128,7 @@ fn insufficient(principal: &Principal, action: DataAction, place: Option<&RoleSc
         "Request is blocked because principal [{id}] does not have required RBAC permissions to perform action [{name}] {place}. {LEARN_MORE}"
     );
     let substatus = if action == DataAction::ReadMetadata { METADATA } else { DATA };
-    ErrorStatus { substatus: Some(substatus), ..ErrorStatus::new(StatusCode::FORBIDDEN, message) }
+    ErrorStatus { substatus: Some(substatus), ..ErrorStatus::new(Status::Forbidden, message) }
 }
 
 fn blocked(account: &str, failure: ErrorStatus) -> ErrorStatus {

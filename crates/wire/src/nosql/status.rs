@@ -1,15 +1,81 @@
 //! Status codes: the status and substatus of each error kind in this protocol.
 
-use http::StatusCode;
 use pleiad_engine::{ScriptCause, ScriptError};
 use pleiad_model::{Error, ExceededLimit, Kind, Object, Throttle, json};
 
 use super::auth::AuthError;
 
+/// The status of a reply. The numbers are those of HTTP; every transport of this API has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
+pub enum Status {
+    Ok = 200,
+    Created = 201,
+    Accepted = 202,
+    NoContent = 204,
+    MultiStatus = 207,
+    NotModified = 304,
+    BadRequest = 400,
+    Unauthorized = 401,
+    Forbidden = 403,
+    NotFound = 404,
+    MethodNotAllowed = 405,
+    RequestTimeout = 408,
+    Conflict = 409,
+    Gone = 410,
+    PreconditionFailed = 412,
+    PayloadTooLarge = 413,
+    Locked = 423,
+    FailedDependency = 424,
+    TooManyRequests = 429,
+    /// Specific to Cosmos DB.
+    RetryWith = 449,
+    InternalServerError = 500,
+    NotImplemented = 501,
+    ServiceUnavailable = 503,
+}
+
+impl Status {
+    pub const fn code(self) -> u16 {
+        self as u16
+    }
+
+    /// The server's own failure, as opposed to what it rejects.
+    pub fn is_server_failure(self) -> bool {
+        matches!(self, Status::InternalServerError | Status::ServiceUnavailable)
+    }
+
+    /// The name in the body of an error.
+    fn name(self) -> &'static str {
+        match self {
+            Status::Ok | Status::Created | Status::Accepted | Status::NoContent => "Success",
+            Status::MultiStatus => "MultiStatus",
+            Status::NotModified => "NotModified",
+            Status::BadRequest => "BadRequest",
+            Status::Unauthorized => "Unauthorized",
+            Status::Forbidden => "Forbidden",
+            Status::NotFound => "NotFound",
+            Status::MethodNotAllowed => "MethodNotAllowed",
+            Status::RequestTimeout => "RequestTimeout",
+            Status::Conflict => "Conflict",
+            Status::Gone => "Gone",
+            Status::PreconditionFailed => "PreconditionFailed",
+            Status::PayloadTooLarge => "RequestEntityTooLarge",
+            Status::Locked => "Locked",
+            Status::FailedDependency => "FailedDependency",
+            Status::TooManyRequests => "TooManyRequests",
+            Status::RetryWith => "RetryWith",
+            Status::InternalServerError => "InternalServerError",
+            Status::NotImplemented => "NotImplemented",
+            Status::ServiceUnavailable => "ServiceUnavailable",
+        }
+    }
+}
+
 /// Status, substatus and message of an error; the `code` in the body follows from the status.
 #[derive(Debug)]
 pub struct ErrorStatus {
-    pub status: StatusCode,
+    pub status: Status,
     pub substatus: Option<u32>,
     pub message: String,
     pub retry_after_ms: Option<u64>,
@@ -20,7 +86,7 @@ pub struct ErrorStatus {
 }
 
 impl ErrorStatus {
-    pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
+    pub fn new(status: Status, message: impl Into<String>) -> Self {
         let (substatus, retry_after_ms, additional_info, throttle) = Default::default();
         ErrorStatus { status, substatus, message: message.into(), retry_after_ms, additional_info, throttle }
     }
@@ -29,7 +95,7 @@ impl ErrorStatus {
     pub fn body(&self, activity: &str) -> Vec<u8> {
         let message = format!("{}\r\nActivityId: {activity}", self.message);
         let mut out = Vec::new();
-        let mut body = Object::new().with("code", code(self.status)).with("message", message);
+        let mut body = Object::new().with("code", self.status.name()).with("message", message);
         if let Some(info) = &self.additional_info {
             body.set("additionalErrorInfo", info.as_str());
         }
@@ -57,56 +123,49 @@ const SCRIPT_COMPILE_ERROR: u32 = 0xFFFF;
 impl From<&ScriptError> for ErrorStatus {
     fn from(error: &ScriptError) -> Self {
         let (status, substatus) = match error.cause {
-            ScriptCause::Syntax => (StatusCode::BAD_REQUEST, Some(SCRIPT_COMPILE_ERROR)),
-            ScriptCause::Thrown => {
-                (StatusCode::BAD_REQUEST, error.number.filter(|n| (400..600).contains(n)).map(u32::from))
-            }
-            ScriptCause::OutOfMemory => (StatusCode::BAD_REQUEST, None),
-            ScriptCause::TimedOut => (StatusCode::REQUEST_TIMEOUT, None),
-            ScriptCause::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, None),
-            ScriptCause::Busy => (StatusCode::SERVICE_UNAVAILABLE, None),
+            ScriptCause::Syntax => (Status::BadRequest, Some(SCRIPT_COMPILE_ERROR)),
+            ScriptCause::Thrown => (Status::BadRequest, error.number.filter(|n| (400..600).contains(n)).map(u32::from)),
+            ScriptCause::OutOfMemory => (Status::BadRequest, None),
+            ScriptCause::TimedOut => (Status::RequestTimeout, None),
+            ScriptCause::TooLarge => (Status::PayloadTooLarge, None),
+            ScriptCause::Busy => (Status::ServiceUnavailable, None),
         };
         ErrorStatus { substatus, ..ErrorStatus::new(status, error.to_string()) }
     }
 }
 
-fn status_codes(kind: Kind) -> (StatusCode, Option<u32>) {
+fn status_codes(kind: Kind) -> (Status, Option<u32>) {
     match kind {
-        Kind::Invalid => (StatusCode::BAD_REQUEST, None),
-        Kind::NotFinite => (StatusCode::BAD_REQUEST, Some(4001)),
-        Kind::KeyMismatch => (StatusCode::BAD_REQUEST, Some(1001)),
-        Kind::CrossPartition => (StatusCode::BAD_REQUEST, Some(1004)),
-        Kind::ContainerChanged => (StatusCode::BAD_REQUEST, Some(1024)),
-        Kind::Forbidden | Kind::QuotaExceeded => (StatusCode::FORBIDDEN, None),
-        Kind::KeyFull => (StatusCode::FORBIDDEN, Some(1014)),
-        Kind::NotFound => (StatusCode::NOT_FOUND, Some(0)),
-        Kind::SessionNotAvailable => (StatusCode::NOT_FOUND, Some(1002)),
-        Kind::OwnerNotFound => (StatusCode::NOT_FOUND, Some(1003)),
-        Kind::Conflict => (StatusCode::CONFLICT, None),
-        Kind::Moved { .. } => (StatusCode::GONE, Some(1002)),
-        Kind::PreconditionFailed => (StatusCode::PRECONDITION_FAILED, None),
-        Kind::FailedDependency => (StatusCode::FAILED_DEPENDENCY, None),
-        Kind::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, None),
-        Kind::TimedOut => (StatusCode::REQUEST_TIMEOUT, None),
-        Kind::Locked => (StatusCode::LOCKED, None),
-        Kind::Throttled { over: ExceededLimit::Share, .. } => (StatusCode::TOO_MANY_REQUESTS, Some(3200)),
-        Kind::Throttled { over: ExceededLimit::Bucket, .. } => (StatusCode::TOO_MANY_REQUESTS, Some(3212)),
-        Kind::RetryWith | Kind::Outdated => (retry_with(), None),
-        Kind::Unsupported => (StatusCode::NOT_IMPLEMENTED, None),
-        Kind::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, None),
-        Kind::Internal => (StatusCode::INTERNAL_SERVER_ERROR, None),
+        Kind::Invalid => (Status::BadRequest, None),
+        Kind::NotFinite => (Status::BadRequest, Some(4001)),
+        Kind::KeyMismatch => (Status::BadRequest, Some(1001)),
+        Kind::CrossPartition => (Status::BadRequest, Some(1004)),
+        Kind::ContainerChanged => (Status::BadRequest, Some(1024)),
+        Kind::Forbidden | Kind::QuotaExceeded => (Status::Forbidden, None),
+        Kind::KeyFull => (Status::Forbidden, Some(1014)),
+        Kind::NotFound => (Status::NotFound, Some(0)),
+        Kind::SessionNotAvailable => (Status::NotFound, Some(1002)),
+        Kind::OwnerNotFound => (Status::NotFound, Some(1003)),
+        Kind::Conflict => (Status::Conflict, None),
+        Kind::Moved { .. } => (Status::Gone, Some(1002)),
+        Kind::PreconditionFailed => (Status::PreconditionFailed, None),
+        Kind::FailedDependency => (Status::FailedDependency, None),
+        Kind::TooLarge => (Status::PayloadTooLarge, None),
+        Kind::TimedOut => (Status::RequestTimeout, None),
+        Kind::Locked => (Status::Locked, None),
+        Kind::Throttled { over: ExceededLimit::Share, .. } => (Status::TooManyRequests, Some(3200)),
+        Kind::Throttled { over: ExceededLimit::Bucket, .. } => (Status::TooManyRequests, Some(3212)),
+        Kind::RetryWith | Kind::Outdated => (Status::RetryWith, None),
+        Kind::Unsupported => (Status::NotImplemented, None),
+        Kind::Unavailable => (Status::ServiceUnavailable, None),
+        Kind::Internal => (Status::InternalServerError, None),
     }
-}
-
-/// 449 is specific to Cosmos DB.
-fn retry_with() -> StatusCode {
-    StatusCode::from_u16(449).unwrap_or(StatusCode::CONFLICT)
 }
 
 impl From<AuthError> for ErrorStatus {
     fn from(error: AuthError) -> Self {
-        const UNAUTHORIZED: StatusCode = StatusCode::UNAUTHORIZED;
-        const FORBIDDEN: StatusCode = StatusCode::FORBIDDEN;
+        const UNAUTHORIZED: Status = Status::Unauthorized;
+        const FORBIDDEN: Status = Status::Forbidden;
         match error {
             AuthError::Missing => ErrorStatus::new(
                 UNAUTHORIZED,
@@ -155,29 +214,6 @@ fn bad_signature(signed: &str) -> String {
     )
 }
 
-/// The name of the status in the body.
-fn code(status: StatusCode) -> &'static str {
-    match status.as_u16() {
-        400 => "BadRequest",
-        401 => "Unauthorized",
-        403 => "Forbidden",
-        404 => "NotFound",
-        405 => "MethodNotAllowed",
-        408 => "RequestTimeout",
-        409 => "Conflict",
-        410 => "Gone",
-        412 => "PreconditionFailed",
-        413 => "RequestEntityTooLarge",
-        423 => "Locked",
-        424 => "FailedDependency",
-        429 => "TooManyRequests",
-        449 => "RetryWith",
-        501 => "NotImplemented",
-        503 => "ServiceUnavailable",
-        _ => "InternalServerError",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -193,7 +229,7 @@ mod tests {
     fn error_kinds_have_the_codes_that_sdks_act_on() {
         let of = |kind| {
             let failure = ErrorStatus::from(Error::new(kind, ""));
-            (failure.status.as_u16(), failure.substatus.unwrap_or(0))
+            (failure.status.code(), failure.substatus.unwrap_or(0))
         };
         assert_eq!(of(Kind::KeyMismatch), (400, 1001));
         assert_eq!(of(Kind::ContainerChanged), (400, 1024));

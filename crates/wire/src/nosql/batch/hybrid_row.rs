@@ -17,7 +17,7 @@ use pleiad_model::{Error, Result};
 use super::{BatchOperationType, BatchResult, RawBatchOperation};
 use crate::nosql::hybrid_row::row::{HybridRow, HybridRowSchema, Sparse};
 use crate::nosql::hybrid_row::{RecordIoWriter, records};
-use crate::nosql::request::json_of;
+use crate::nosql::operation::json_of;
 
 pub(super) const OPERATION: HybridRowSchema = HybridRowSchema { id: 2_145_473_648, fixed: 2, variable: 5, sparse: 5 };
 pub(super) const RESULT: HybridRowSchema = HybridRowSchema { id: 2_145_473_649, fixed: 2, variable: 2, sparse: 2 };

@@ -4,7 +4,7 @@ use pleiad_model::resource_id::ContainerRid;
 use pleiad_model::{Error, Object, Result, Value, json};
 
 use super::{BatchOperationType, BatchResult, RawBatchOperation};
-use crate::nosql::request::json_of;
+use crate::nosql::operation::json_of;
 
 pub(super) fn parse(body: &[u8]) -> Result<Vec<RawBatchOperation>> {
     let body = json_of(body)?;

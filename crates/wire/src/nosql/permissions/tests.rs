@@ -2,8 +2,8 @@
 //! top of `permissions` states.
 
 use super::*;
-use crate::listener::ConnectionOrigin;
-use http::{HeaderMap, HeaderName, HeaderValue};
+use crate::nosql::http::testing;
+use http::Method;
 use pleiad_model::partition_key::{KeyKind, KeyVersion};
 use pleiad_model::path::PropertyPath;
 
@@ -55,19 +55,12 @@ fn is_allowed_under(scope: &PermissionScope, request: &TestRequest, paths: &[&st
     )
 }
 
-fn is_allowed_in(scope: &PermissionScope, test_request: &TestRequest, key: Option<&PartitionKeyDefinition>) -> bool {
-    let address = address::parse(test_request.path).unwrap();
-    let headers: HeaderMap = test_request
-        .headers
-        .iter()
-        .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
-        .collect();
-    let nowhere = std::net::SocketAddr::from(([127, 0, 0, 1], 1));
-    let origin = ConnectionOrigin { secure: false, local: nowhere, peer: nowhere };
-    let (method, address) = (&test_request.method, &address);
-    let body = test_request.body.as_bytes().into();
-    let request = Request { method, address, headers: &headers, body, origin: &origin, authority: None };
-    scope.mode != Mode::None && allows(scope, &request, key).unwrap()
+fn is_allowed_in(scope: &PermissionScope, request: &TestRequest, key: Option<&PartitionKeyDefinition>) -> bool {
+    let address = address::parse(request.path).unwrap();
+    let parts = testing::request_parts(&request.method, request.path, request.headers);
+    let mut operation = testing::decode(&parts, &address);
+    operation.body = request.body.as_bytes().into();
+    scope.mode != Mode::None && allows(scope, &operation, key).unwrap()
 }
 
 /// One column per scope: container, item `1`, key `["a"]`, item `1` under key `["a"]`, procedure `s`, that under key

@@ -14,7 +14,6 @@
 //! | execute a stored procedure | `executeStoredProcedure` |
 //! | conflicts | `manageConflicts` |
 
-use http::Method;
 use pleiad_engine::{BatchAction, ContainerName, Engine};
 use pleiad_model::Result;
 use pleiad_model::resource_id::{ContainerRid, DatabaseRid};
@@ -22,7 +21,7 @@ use pleiad_model::resource_id::{ContainerRid, DatabaseRid};
 use super::{DataAction, RoleScope};
 use crate::nosql::address::{Address, ResourceType};
 use crate::nosql::batch::{self, BatchFormat};
-use crate::nosql::request::{PostKind, Request, is_read};
+use crate::nosql::operation::{Operation, OperationKind};
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum RequiredAccess {
@@ -34,22 +33,22 @@ pub enum RequiredAccess {
     Management,
 }
 
-pub fn required_access(engine: &Engine, request: &Request<'_>) -> Result<RequiredAccess> {
-    let reads = is_read(request.method, request.headers, request.address);
-    let (resource, is_feed) = (request.address.resource, request.address.is_feed);
-    let at_container = |action| RequiredAccess::Actions(vec![action], scope_of(engine, request.address, 2));
+pub fn required_access(engine: &Engine, operation: &Operation<'_>) -> Result<RequiredAccess> {
+    let reads = operation.kind.is_read();
+    let (resource, is_feed) = (operation.address.resource, operation.address.is_feed);
+    let at_container = |action| RequiredAccess::Actions(vec![action], scope_of(engine, operation.address, 2));
     Ok(match resource {
         ResourceType::Account | ResourceType::Addresses if reads => RequiredAccess::AnyScope(DataAction::ReadMetadata),
-        ResourceType::Databases if reads => read_metadata(engine, request, 1),
-        ResourceType::Containers if reads && is_feed => read_metadata(engine, request, 1),
-        ResourceType::ClientEncryptionKeys if reads => read_metadata(engine, request, 1),
-        ResourceType::Containers | ResourceType::Ranges if reads => read_metadata(engine, request, 2),
-        ResourceType::Items => match item_actions(request)? {
-            Some(actions) => RequiredAccess::Actions(actions, scope_of(engine, request.address, 2)),
+        ResourceType::Databases if reads => read_metadata(engine, operation, 1),
+        ResourceType::Containers if reads && is_feed => read_metadata(engine, operation, 1),
+        ResourceType::ClientEncryptionKeys if reads => read_metadata(engine, operation, 1),
+        ResourceType::Containers | ResourceType::Ranges if reads => read_metadata(engine, operation, 2),
+        ResourceType::Items => match item_actions(operation)? {
+            Some(actions) => RequiredAccess::Actions(actions, scope_of(engine, operation.address, 2)),
             None => RequiredAccess::Management,
         },
         ResourceType::Operations => at_container(DataAction::DeleteItem),
-        ResourceType::StoredProcedures if *request.method == Method::POST && !is_feed => {
+        ResourceType::StoredProcedures if operation.kind == OperationKind::Execute => {
             at_container(DataAction::ExecuteStoredProcedure)
         }
         ResourceType::Conflicts => at_container(DataAction::ManageConflicts),
@@ -57,24 +56,22 @@ pub fn required_access(engine: &Engine, request: &Request<'_>) -> Result<Require
     })
 }
 
-fn read_metadata(engine: &Engine, request: &Request<'_>, levels: usize) -> RequiredAccess {
-    RequiredAccess::Actions(vec![DataAction::ReadMetadata], scope_of(engine, request.address, levels))
+fn read_metadata(engine: &Engine, operation: &Operation<'_>, levels: usize) -> RequiredAccess {
+    RequiredAccess::Actions(vec![DataAction::ReadMetadata], scope_of(engine, operation.address, levels))
 }
 
 /// `None` if items do not have this verb.
-fn item_actions(request: &Request<'_>) -> Result<Option<Vec<DataAction>>> {
-    Ok(Some(match (request.method, request.address.is_feed) {
-        (&Method::GET, false) => vec![DataAction::ReadItem],
-        (&Method::PUT | &Method::PATCH, false) => vec![DataAction::ReplaceItem],
-        (&Method::DELETE, false) => vec![DataAction::DeleteItem],
-        (&Method::GET, true) => vec![DataAction::ReadChangeFeed],
-        (&Method::POST, true) => match request.post_kind() {
-            PostKind::Create => vec![DataAction::CreateItem],
-            PostKind::Upsert => vec![DataAction::UpsertItem],
-            PostKind::Query | PostKind::QueryPlan => vec![DataAction::ExecuteQuery],
-            PostKind::Batch => batch_actions(&request.body)?,
-        },
-        _ => return Ok(None),
+fn item_actions(operation: &Operation<'_>) -> Result<Option<Vec<DataAction>>> {
+    Ok(Some(match operation.kind {
+        OperationKind::Read => vec![DataAction::ReadItem],
+        OperationKind::Replace | OperationKind::Patch => vec![DataAction::ReplaceItem],
+        OperationKind::Delete => vec![DataAction::DeleteItem],
+        OperationKind::List | OperationKind::ChangeFeed => vec![DataAction::ReadChangeFeed],
+        OperationKind::Create => vec![DataAction::CreateItem],
+        OperationKind::Upsert => vec![DataAction::UpsertItem],
+        OperationKind::Query | OperationKind::QueryPlan => vec![DataAction::ExecuteQuery],
+        OperationKind::Batch => batch_actions(&operation.body)?,
+        OperationKind::DeleteByPartitionKey | OperationKind::Execute | OperationKind::NotAllowed => return Ok(None),
     }))
 }
 

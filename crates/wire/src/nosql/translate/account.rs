@@ -1,25 +1,26 @@
 //! The account resource. Every SDK reads it first and connects to the addresses in it, so they repeat the scheme, host
 //! and port that the client used.
 
-use http::{Method, StatusCode};
 use pleiad_model::{Object, Value, json};
 
 use super::not_allowed;
 use crate::nosql::RequestContext;
+use crate::nosql::operation::{Endpoint, Operation, OperationKind};
 use crate::nosql::reply::{Handled, Reply};
-use crate::nosql::request::Request;
+use crate::nosql::status::Status;
 
 /// The limits and features of the query engine, as a JSON document inside a string.
 const QUERY_ENGINE: &str = r#"{"maxSqlQueryInputLength":524288,"maxJoinsPerSqlQuery":10,"maxLogicalAndPerSqlQuery":2000,"maxLogicalOrPerSqlQuery":2000,"maxUdfRefPerSqlQuery":10,"maxInExpressionItemsCount":16000,"queryMaxInMemorySortDocumentCount":500,"maxQueryRequestTimeoutFraction":0.9,"sqlAllowNonFiniteNumbers":false,"sqlAllowAggregateFunctions":true,"sqlAllowSubQuery":true,"sqlAllowScalarSubQuery":true,"allowNewKeywords":true,"sqlAllowLike":true,"sqlAllowGroupByClause":true,"maxSpatialQueryCells":12,"spatialMaxGeometryPointCount":256,"sqlAllowTop":true,"enableSpatialIndexing":true}"#;
 
 impl RequestContext<'_> {
-    pub(super) fn account(&self, request: &Request<'_>) -> Handled {
-        if request.method != Method::GET {
+    pub(super) fn account(&self, operation: &Operation<'_>) -> Handled {
+        if operation.kind != OperationKind::Read {
             return Err(not_allowed());
         }
+        let Endpoint { scheme, host } = &operation.options.endpoint;
         let mut body = Vec::with_capacity(2048);
-        json::write(&self.account_document(&request.endpoint()), &mut body);
-        Ok(Reply::new(StatusCode::OK, body))
+        json::write(&self.account_document(&format!("{scheme}://{host}/")), &mut body);
+        Ok(Reply::new(Status::Ok, body))
     }
 
     fn account_document(&self, endpoint: &str) -> Value {

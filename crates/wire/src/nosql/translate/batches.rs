@@ -1,50 +1,48 @@
 //! Requests for many items: transactional batches, bulk, delete by partition key.
 
-use http::{Method, StatusCode};
 use pleiad_engine::Admitted;
 use pleiad_model::{Error, Kind};
 
-use super::items::told;
 use super::not_allowed;
 use crate::nosql::RequestContext;
 use crate::nosql::batch::{self, BatchFormat};
-use crate::nosql::reply::{ErrorReply, Handled, Reply};
-use crate::nosql::request::Request;
+use crate::nosql::operation::{Operation, OperationKind};
+use crate::nosql::reply::{ErrorReply, Handled, Reply, in_container};
+use crate::nosql::status::Status;
 
 /// The size limit of the whole body.
 pub(super) const BATCH_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 impl RequestContext<'_> {
-    /// Verbs on a container that are not resources: `POST operations/partitionkeydelete`.
-    pub(super) async fn operations(&self, request: &Request<'_>) -> Handled {
-        let at = self.engine.admit(request.container_name()?, request.intended_rid())?.in_class(request.class()?);
-        let known = request.address.last().is_some_and(|name| name.eq_ignore_ascii_case("partitionkeydelete"));
-        if request.method != Method::POST || !known {
+    pub(super) async fn delete_by_partition_key(&self, operation: &Operation<'_>) -> Handled {
+        let at = self.engine.admit(operation.container_name()?, operation.options.intended_container)?;
+        let at = at.in_class(operation.class()?);
+        if operation.kind != OperationKind::DeleteByPartitionKey {
             return Err(not_allowed());
         }
-        let key = request.partition_key()?;
-        let ((), place, charge_ru) = ErrorReply::of(self.engine.delete_by_partition_key(&at, key.as_ref()).await)?;
-        Ok(told(Reply::empty(StatusCode::OK).charged(charge_ru).at_lsn(place), &at))
+        let answer = self.engine.delete_by_partition_key(&at, operation.partition_key()?).await;
+        let ((), served_by, charge_ru) = ErrorReply::of(answer)?;
+        in_container(Ok(Reply::empty(Status::Ok).charged(charge_ru).served_by(served_by)), at.container())
     }
 
-    pub(super) async fn batch(&self, request: &Request<'_>, at: &Admitted) -> Handled {
-        check_size(request.body.len())?;
-        let format = BatchFormat::of(&request.body);
-        let (sent, minimal) = batch::parse(format, &request.body)?;
-        let (key, session) = (request.partition_key()?, request.session(at)?);
-        let answer = match request.flag("x-ms-cosmos-batch-atomic") {
-            true => self.engine.run_batch(at, key.as_ref(), &sent, session.as_ref()).await,
+    pub(super) async fn batch(&self, operation: &Operation<'_>, at: &Admitted) -> Handled {
+        check_size(operation.body.len())?;
+        let format = BatchFormat::of(&operation.body);
+        let (operations, minimal) = batch::parse(format, &operation.body)?;
+        let (key, session) = (operation.partition_key()?, operation.session(at)?);
+        let answer = match operation.options.batch_is_atomic {
+            true => self.engine.run_batch(at, key, &operations, session).await,
             false => {
-                let go_on = request.flag("x-ms-cosmos-batch-continue-on-error");
-                let range = request.range_id()?;
-                self.engine.run_bulk(at, key.as_ref(), range, &sent, go_on, session.as_ref()).await
+                let continue_on_error = operation.options.continue_on_error;
+                let range = operation.range_id()?;
+                self.engine.run_bulk(at, key, range, &operations, continue_on_error, session).await
             }
         };
-        let (answers, place, charge_ru) = ErrorReply::of(answer)?;
-        let failed = answers.iter().any(|answer| answer.result.is_err());
-        let status = if failed { StatusCode::MULTI_STATUS } else { StatusCode::OK };
-        let body = batch::write(format, at.container().rid, answers, &minimal);
-        Ok(Reply::new(status, body).charged(charge_ru).at_lsn(place))
+        let (results, served_by, charge_ru) = ErrorReply::of(answer)?;
+        let failed = results.iter().any(|result| result.result.is_err());
+        let status = if failed { Status::MultiStatus } else { Status::Ok };
+        let body = batch::write(format, at.container().rid, results, &minimal);
+        Ok(Reply::new(status, body).charged(charge_ru).served_by(served_by))
     }
 }
 

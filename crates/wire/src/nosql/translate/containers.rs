@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use http::{Method, StatusCode};
 use pleiad_engine::catalog::NewContainer;
 use pleiad_engine::price::METADATA_WRITE_RU;
 use pleiad_engine::{Container, Database, KEYS_REPORTED, KeyStatistics};
@@ -11,13 +10,12 @@ use pleiad_model::resource_id::ScriptKind;
 use pleiad_model::{Error, Kind, Result, Value};
 
 use super::metadata::{MetadataRows, one};
-use super::{creates, not_allowed};
+use super::not_allowed;
 use crate::nosql::RequestContext;
 use crate::nosql::encode;
-use crate::nosql::reply::{
-    ALT_CONTENT_PATH, CONTENT_PATH, Handled, INDEX_PROGRESS, RESOURCE_QUOTA, RESOURCE_USAGE, Reply,
-};
-use crate::nosql::request::{PostKind, Request};
+use crate::nosql::operation::{Operation, OperationKind};
+use crate::nosql::reply::{ContainerMetadata, Handled, OwnerPath, Reply};
+use crate::nosql::status::Status;
 
 /// The first protocol version with partition keys.
 const VERSION_PARTITIONED: &str = "2015-12-16";
@@ -25,63 +23,63 @@ const VERSION_PARTITIONED: &str = "2015-12-16";
 const VERSION_KEY_REQUIRED: &str = "2018-12-31";
 
 impl RequestContext<'_> {
-    pub(super) async fn containers(&self, request: &Request<'_>) -> Handled {
-        match (request.method, request.address.is_feed) {
-            (&Method::GET, true) => {
-                let database = self.owner_of(request)?;
-                self.list(request, container_rows(&database, &database.rid.to_string()))
+    pub(super) async fn containers(&self, operation: &Operation<'_>) -> Handled {
+        match operation.kind {
+            OperationKind::List => {
+                let database = self.owner_of(operation)?;
+                self.list(operation, container_rows(&database, &database.rid.to_string()))
             }
-            (&Method::POST, true) if request.post_kind() == PostKind::Query => {
-                let database = self.owner_of(request)?;
-                self.query(request, container_rows(&database, &database.rid.to_string()))
+            OperationKind::Query => {
+                let database = self.owner_of(operation)?;
+                self.query(operation, container_rows(&database, &database.rid.to_string()))
             }
-            (&Method::POST, true) if creates(request) => self.create_container(request).await,
-            (&Method::GET, false) => self.read_container(request).await,
-            (&Method::PUT, false) => self.replace_container(request).await,
-            (&Method::DELETE, false) => {
-                let container = self.engine.find_container(request.container_name()?)?;
+            OperationKind::Create | OperationKind::Upsert => self.create_container(operation).await,
+            OperationKind::Read => self.read_container(operation).await,
+            OperationKind::Replace => self.replace_container(operation).await,
+            OperationKind::Delete => {
+                let container = self.engine.find_container(operation.container_name()?)?;
                 self.engine.catalog.delete_container(container.rid).await?;
-                Ok(told(Reply::empty(StatusCode::NO_CONTENT).charged(METADATA_WRITE_RU), &container))
+                Ok(in_database(Reply::empty(Status::NoContent).charged(METADATA_WRITE_RU), &container))
             }
             _ => Err(not_allowed()),
         }
     }
 
-    async fn create_container(&self, request: &Request<'_>) -> Handled {
-        let database = self.owner_of(request)?;
-        let body = request.json()?;
-        check_version(request, &body)?;
+    async fn create_container(&self, operation: &Operation<'_>) -> Handled {
+        let database = self.owner_of(operation)?;
+        let body = operation.json()?;
+        check_version(operation, &body)?;
         let definition = ContainerDefinition::create(&body)?;
-        let new = NewContainer { definition, throughput: request.throughput()? };
+        let new = NewContainer { definition, throughput: operation.throughput()? };
         let container = self.engine.catalog.create_container(database.rid, new).await?;
-        let reply = one(request, StatusCode::CREATED, &encode::container(&container));
-        Ok(told(reply.charged(METADATA_WRITE_RU), &container))
+        let reply = one(operation, Status::Created, &encode::container(&container));
+        Ok(in_database(reply.charged(METADATA_WRITE_RU), &container))
     }
 
-    async fn read_container(&self, request: &Request<'_>) -> Handled {
-        let container = self.engine.find_container(request.container_name()?)?;
+    async fn read_container(&self, operation: &Operation<'_>) -> Handled {
+        let container = self.engine.find_container(operation.container_name()?)?;
         let mut value = encode::container(&container);
-        if request.flag("x-ms-documentdb-populatepartitionstatistics") {
+        if operation.options.partition_statistics {
             let keys = key_statistics(&container).await?;
             if let Value::Object(object) = &mut value {
                 object.set("statistics", encode::partition_statistics(&container, &keys));
             }
         }
-        let reply = told(one(request, StatusCode::OK, &value), &container);
-        if !request.flag("x-ms-documentdb-populatequotainfo") {
-            return Ok(reply);
+        let mut reply = in_database(one(operation, Status::Ok, &value), &container);
+        if operation.options.quota_info {
+            let (quota, usage) = self.quota(&container);
+            let index_percent = container.index_percent();
+            reply.metadata.container = Some(Box::new(ContainerMetadata { quota, usage, index_percent }));
         }
-        let (quota, usage) = self.quota(&container);
-        let reply = reply.with(RESOURCE_QUOTA, &quota).with(RESOURCE_USAGE, &usage);
-        Ok(reply.with_number(INDEX_PROGRESS, container.index_percent()))
+        Ok(reply)
     }
 
-    async fn replace_container(&self, request: &Request<'_>) -> Handled {
-        let container = self.engine.find_container(request.container_name()?)?;
-        let body = request.json()?;
+    async fn replace_container(&self, operation: &Operation<'_>) -> Handled {
+        let container = self.engine.find_container(operation.container_name()?)?;
+        let body = operation.json()?;
         let replaced = self.engine.catalog.replace_container(container.rid, |old| old.replace(&body)).await?;
-        let reply = one(request, StatusCode::OK, &encode::container(&replaced));
-        Ok(told(reply.charged(METADATA_WRITE_RU), &replaced))
+        let reply = one(operation, Status::Ok, &encode::container(&replaced));
+        Ok(in_database(reply.charged(METADATA_WRITE_RU), &replaced))
     }
 
     /// The quota and the usage of a container; sizes in KB.
@@ -105,8 +103,8 @@ impl RequestContext<'_> {
     }
 
     /// The database that a feed of containers belongs to.
-    pub(super) fn owner_of(&self, request: &Request<'_>) -> Result<Arc<Database>> {
-        self.database_of(request).map_err(|_| Error::new(Kind::OwnerNotFound, "Owner resource does not exist"))
+    pub(super) fn owner_of(&self, operation: &Operation<'_>) -> Result<Arc<Database>> {
+        self.database_of(operation).map_err(|_| Error::new(Kind::OwnerNotFound, "Owner resource does not exist"))
     }
 }
 
@@ -125,8 +123,8 @@ fn container_rows<'a>(database: &Database, owner: &'a str) -> MetadataRows<'a> {
 }
 
 /// Versions are dates, so text order is time order. No version means the newest.
-fn check_version(request: &Request<'_>, body: &Value) -> Result<()> {
-    let Some(version) = request.header("x-ms-version") else { return Ok(()) };
+fn check_version(operation: &Operation<'_>, body: &Value) -> Result<()> {
+    let Some(version) = operation.options.api_version else { return Ok(()) };
     let has_key = body.get("partitionKey").is_some_and(|key| *key != Value::Null);
     if has_key && version < VERSION_PARTITIONED {
         return Err(Error::invalid(format!(
@@ -141,9 +139,9 @@ fn check_version(request: &Request<'_>, body: &Value) -> Result<()> {
     Ok(())
 }
 
-fn told(reply: Reply, container: &Container) -> Reply {
-    let owner = format!("dbs/{}", container.database);
+/// Names the database in a reply about one of its containers.
+fn in_database(mut reply: Reply, container: &Container) -> Reply {
+    let path = format!("dbs/{}", container.database);
+    reply.metadata.owner = Some(OwnerPath { path, rid: container.rid.database.to_string() });
     reply
-        .with(ALT_CONTENT_PATH, &super::items::encode_path(&owner))
-        .with(CONTENT_PATH, &container.rid.database.to_string())
 }

@@ -2,42 +2,40 @@
 
 use std::sync::Arc;
 
-use http::{Method, StatusCode};
 use pleiad_engine::price::METADATA_WRITE_RU;
 use pleiad_engine::{ConditionalRid, Database, EncryptionKey};
 use pleiad_model::resource_id::ClientEncryptionKeyRid;
 use pleiad_model::{Error, Object, Result, Value};
 
 use super::metadata::{MetadataRows, id_of, one};
-use super::{creates, not_allowed};
+use super::not_allowed;
 use crate::nosql::RequestContext;
 use crate::nosql::encode;
+use crate::nosql::operation::{Operation, OperationKind};
 use crate::nosql::reply::Handled;
-use crate::nosql::request::{PostKind, Request};
+use crate::nosql::status::Status;
 
 /// The properties of a key besides its name.
 const PROPERTIES: [&str; 3] = ["encryptionAlgorithm", "wrappedDataEncryptionKey", "keyWrapMetadata"];
 
 impl RequestContext<'_> {
-    pub(super) async fn encryption_keys(&self, request: &Request<'_>) -> Handled {
-        let database = self.owner_of(request)?;
+    pub(super) async fn encryption_keys(&self, operation: &Operation<'_>) -> Handled {
+        let database = self.owner_of(operation)?;
         let owner = database.rid.to_string();
-        match (request.method, request.address.is_feed) {
-            (&Method::GET, true) => self.list(request, rows(&database, &owner)),
-            (&Method::POST, true) if request.post_kind() == PostKind::Query => {
-                self.query(request, rows(&database, &owner))
+        match operation.kind {
+            OperationKind::List => self.list(operation, rows(&database, &owner)),
+            OperationKind::Query => self.query(operation, rows(&database, &owner)),
+            OperationKind::Create | OperationKind::Upsert => {
+                let body = operation.json()?;
+                self.put_key(operation, &database, id_of(&body)?, &body, None).await
             }
-            (&Method::POST, true) if creates(request) => {
-                let body = request.json()?;
-                self.put_key(request, &database, id_of(&body)?, &body, None).await
+            OperationKind::Read => {
+                Ok(one(operation, Status::Ok, &encode::encryption_key(&*find(&database, operation)?)))
             }
-            (&Method::GET, false) => {
-                Ok(one(request, StatusCode::OK, &encode::encryption_key(&*find(&database, request)?)))
-            }
-            (&Method::PUT, false) => {
-                let key = find(&database, request)?;
-                let replaced = ConditionalRid::new(key.rid, request.version_condition());
-                self.put_key(request, &database, &key.id, &request.json()?, Some(replaced)).await
+            OperationKind::Replace => {
+                let key = find(&database, operation)?;
+                let replaced = ConditionalRid::new(key.rid, operation.version_condition());
+                self.put_key(operation, &database, &key.id, &operation.json()?, Some(replaced)).await
             }
             _ => Err(not_allowed()),
         }
@@ -45,15 +43,15 @@ impl RequestContext<'_> {
 
     async fn put_key(
         &self,
-        request: &Request<'_>,
+        operation: &Operation<'_>,
         database: &Database,
         id: &str,
         body: &Value,
         replaced: Option<ConditionalRid<ClientEncryptionKeyRid>>,
     ) -> Handled {
-        let status = if replaced.is_some() { StatusCode::OK } else { StatusCode::CREATED };
+        let status = if replaced.is_some() { Status::Ok } else { Status::Created };
         let key = self.engine.catalog.put_encryption_key(database.rid, id, properties(body)?, replaced).await?;
-        Ok(one(request, status, &encode::encryption_key(&key)).charged(METADATA_WRITE_RU))
+        Ok(one(operation, status, &encode::encryption_key(&key)).charged(METADATA_WRITE_RU))
     }
 }
 
@@ -62,10 +60,10 @@ fn rows<'a>(database: &Database, owner: &'a str) -> MetadataRows<'a> {
     MetadataRows { owner, array: "ClientEncryptionKeys", numbered: numbered.collect() }
 }
 
-fn find(database: &Database, request: &Request<'_>) -> Result<Arc<EncryptionKey>> {
-    let name = request.address.segment(1).unwrap_or_default();
+fn find(database: &Database, operation: &Operation<'_>) -> Result<Arc<EncryptionKey>> {
+    let name = operation.address.segment(1).unwrap_or_default();
     let found = match ClientEncryptionKeyRid::parse(name)
-        .filter(|rid| request.address.by_rid && rid.database == database.rid)
+        .filter(|rid| operation.address.by_rid && rid.database == database.rid)
     {
         Some(rid) => database.encryption_keys.get(&rid.number),
         None => database.encryption_key(name),

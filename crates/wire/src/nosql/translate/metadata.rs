@@ -1,6 +1,5 @@
 //! Metadata feeds: listing, paging, querying and conditional reads, shared by all of them.
 
-use http::StatusCode;
 use pleiad_engine::FeedCursor;
 use pleiad_model::partition_key::EpkRange;
 use pleiad_model::{Error, Result, Value, json};
@@ -8,8 +7,9 @@ use pleiad_model::{Error, Result, Value, json};
 use super::queries::query_of;
 use crate::nosql::RequestContext;
 use crate::nosql::encode;
-use crate::nosql::reply::{CONTINUATION, Handled, ITEM_COUNT, Reply};
-use crate::nosql::request::Request;
+use crate::nosql::operation::{Operation, OperationKind};
+use crate::nosql::reply::{Handled, Reply};
+use crate::nosql::status::Status;
 
 /// Rows of a feed, ordered by their numbers.
 pub(super) struct MetadataRows<'a> {
@@ -21,40 +21,36 @@ pub(super) struct MetadataRows<'a> {
 const PAGE_ROWS: usize = 100;
 
 impl RequestContext<'_> {
-    pub(super) fn list(&self, request: &Request<'_>, rows: MetadataRows<'_>) -> Handled {
-        let after = match request.header("x-ms-continuation").filter(|token| !token.is_empty()) {
-            Some(token) => self.tokens.redeem(rows.owner, token)?.0.first().map_or(0, |stretch| stretch.docnum),
+    pub(super) fn list(&self, operation: &Operation<'_>, rows: MetadataRows<'_>) -> Handled {
+        let after = match operation.options.continuation {
+            Some(token) => self.tokens.redeem(rows.owner, token)?.0.first().map_or(0, |cursor| cursor.docnum),
             None => 0,
         };
-        let limit = request.max_item_count()?.unwrap_or(PAGE_ROWS);
+        let limit = operation.page_rows()?.unwrap_or(PAGE_ROWS);
         let mut left = rows.numbered.into_iter().skip_while(|(number, _)| *number <= after).peekable();
         let page: Vec<(u64, Value)> = left.by_ref().take(limit).collect();
         let next = left.peek().and(page.last()).map(|(number, _)| FeedCursor::after(EpkRange::FULL, *number));
         let values: Vec<Value> = page.into_iter().map(|(_, value)| value).collect();
-        let reply = Reply::new(StatusCode::OK, encode::feed(rows.owner, rows.array, &values));
-        let reply = reply.with_number(ITEM_COUNT, values.len() as u64);
-        Ok(match next {
-            Some(position) => reply.with(CONTINUATION, &self.tokens.issue(rows.owner, &position)),
-            None => reply,
-        })
+        let token = next.map(|position| self.tokens.issue(rows.owner, &position));
+        let reply = Reply::new(Status::Ok, encode::feed(rows.owner, rows.array, &values));
+        Ok(reply.item_count(values.len()).continuation(token))
     }
 
     /// Evaluates `{"query": "…", "parameters": […]}` over the whole feed, which is small.
-    pub(super) fn query(&self, request: &Request<'_>, rows: MetadataRows<'_>) -> Handled {
+    pub(super) fn query(&self, operation: &Operation<'_>, rows: MetadataRows<'_>) -> Handled {
         let values: Vec<Value> = rows.numbered.into_iter().map(|(_, value)| value).collect();
-        let (text, parameters) = query_of(request)?;
+        let (text, parameters) = query_of(operation)?;
         let found = self.engine.filter(&text, &parameters, &values)?;
-        let reply = Reply::new(StatusCode::OK, encode::rows(rows.owner, rows.array, &found));
-        Ok(reply.with_number(ITEM_COUNT, found.len() as u64))
+        let reply = Reply::new(Status::Ok, encode::rows(rows.owner, rows.array, &found));
+        Ok(reply.item_count(found.len()))
     }
 }
 
 /// One resource, or 304 if the client already has this version.
-pub(super) fn one(request: &Request<'_>, status: StatusCode, value: &Value) -> Reply {
+pub(super) fn one(operation: &Operation<'_>, status: Status, value: &Value) -> Reply {
     let etag = value.get("_etag").and_then(Value::as_str).unwrap_or_default();
-    if status == StatusCode::OK && request.method == http::Method::GET && request.header("if-none-match") == Some(etag)
-    {
-        return Reply::empty(StatusCode::NOT_MODIFIED).etag(etag);
+    if operation.kind == OperationKind::Read && operation.options.if_none_match == Some(etag) {
+        return Reply::empty(Status::NotModified).etag(etag);
     }
     let mut body = Vec::with_capacity(512);
     json::write(value, &mut body);

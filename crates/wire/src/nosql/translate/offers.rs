@@ -1,6 +1,5 @@
 //! Offers: the provisioned throughput of databases and containers.
 
-use http::{Method, StatusCode};
 use pleiad_engine::catalog::CatalogTree;
 use pleiad_engine::price::METADATA_WRITE_RU;
 use pleiad_engine::{BucketId, Caps, Offer, OfferChange, ThroughputRequest};
@@ -11,71 +10,73 @@ use super::metadata::{MetadataRows, one};
 use super::not_allowed;
 use crate::nosql::RequestContext;
 use crate::nosql::encode;
-use crate::nosql::reply::{Handled, MIN_THROUGHPUT, OFFER_REPLACE_PENDING, Reply};
-use crate::nosql::request::{PostKind, Request, autoscale_of};
+use crate::nosql::operation::{OfferMigration, Operation, OperationKind, autoscale_of};
+use crate::nosql::reply::{Handled, OfferMetadata, Reply};
+use crate::nosql::status::Status;
 
 impl RequestContext<'_> {
-    pub(super) async fn offers(&self, request: &Request<'_>) -> Handled {
+    pub(super) async fn offers(&self, operation: &Operation<'_>) -> Handled {
         if self.engine.catalog.limits().governance.serverless {
             let message = "Reading or replacing offers is not supported for serverless accounts.";
             return Err(Error::invalid(message).into());
         }
-        match (request.method, request.address.is_feed) {
-            (&Method::GET, true) => self.list(request, self.offer_rows()),
-            (&Method::POST, true) if request.post_kind() == PostKind::Query => self.query(request, self.offer_rows()),
-            (&Method::GET, false) => self.read_offer(request),
-            (&Method::PUT, false) => self.replace_offer(request).await,
+        match operation.kind {
+            OperationKind::List => self.list(operation, self.offer_rows()),
+            OperationKind::Query => self.query(operation, self.offer_rows()),
+            OperationKind::Read => self.read_offer(operation),
+            OperationKind::Replace => self.replace_offer(operation).await,
             _ => Err(not_allowed()),
         }
     }
 
-    fn read_offer(&self, request: &Request<'_>) -> Handled {
+    fn read_offer(&self, operation: &Operation<'_>) -> Handled {
         let tree = self.engine.catalog.tree();
-        let offer = offer_rid(request).and_then(|rid| tree.offers.get(&rid.0));
+        let offer = offer_rid(operation).and_then(|rid| tree.offers.get(&rid.0));
         let offer = offer.ok_or_else(|| Error::not_found("There is no such offer."))?;
-        Ok(self.told(one(request, StatusCode::OK, &self.shaped(offer, &tree)), &tree, offer))
+        let reply = one(operation, Status::Ok, &self.offer_value(offer, &tree));
+        Ok(self.with_offer_metadata(reply, &tree, offer))
     }
 
-    async fn replace_offer(&self, request: &Request<'_>) -> Handled {
-        let rid = offer_rid(request).ok_or_else(|| Error::not_found("There is no such offer."))?;
-        let (asked, caps) = asked(request)?;
-        let offer = self.engine.catalog.replace_offer(rid, asked, caps).await?;
+    async fn replace_offer(&self, operation: &Operation<'_>) -> Handled {
+        let rid = offer_rid(operation).ok_or_else(|| Error::not_found("There is no such offer."))?;
+        let (change, caps) = requested_change(operation)?;
+        let offer = self.engine.catalog.replace_offer(rid, change, caps).await?;
         let tree = self.engine.catalog.tree();
-        let reply = one(request, StatusCode::OK, &self.shaped(&offer, &tree)).charged(METADATA_WRITE_RU);
-        Ok(self.told(reply, &tree, &offer))
+        let reply = one(operation, Status::Ok, &self.offer_value(&offer, &tree)).charged(METADATA_WRITE_RU);
+        Ok(self.with_offer_metadata(reply, &tree, &offer))
     }
 
-    fn told(&self, reply: Reply, tree: &CatalogTree, offer: &Offer) -> Reply {
-        let minimum = self.engine.catalog.minimum_ru(tree, offer);
-        let pending = if self.engine.catalog.is_scaling(offer) { "true" } else { "false" };
-        reply.with_number(MIN_THROUGHPUT, u64::from(minimum)).with(OFFER_REPLACE_PENDING, pending)
+    fn with_offer_metadata(&self, mut reply: Reply, tree: &CatalogTree, offer: &Offer) -> Reply {
+        let minimum_ru = self.engine.catalog.minimum_ru(tree, offer);
+        let is_replace_pending = self.engine.catalog.is_scaling(offer);
+        reply.metadata.offer = Some(OfferMetadata { minimum_ru, is_replace_pending });
+        reply
     }
 
     fn offer_rows(&self) -> MetadataRows<'static> {
         let tree = self.engine.catalog.tree();
         let numbered =
-            tree.offers.iter().map(|(&number, offer)| (u64::from(number), self.shaped(offer, &tree))).collect();
+            tree.offers.iter().map(|(&number, offer)| (u64::from(number), self.offer_value(offer, &tree))).collect();
         MetadataRows { owner: "", array: "Offers", numbered }
     }
 
-    fn shaped(&self, offer: &Offer, tree: &CatalogTree) -> Value {
+    fn offer_value(&self, offer: &Offer, tree: &CatalogTree) -> Value {
         encode::offer(offer, tree, self.engine.catalog.is_scaling(offer))
     }
 }
 
-fn offer_rid(request: &Request<'_>) -> Option<OfferRid> {
-    OfferRid::parse(request.address.segment(0)?)
+fn offer_rid(operation: &Operation<'_>) -> Option<OfferRid> {
+    OfferRid::parse(operation.address.segment(0)?)
 }
 
-/// The change that the request asks for; the migration headers switch the kind and leave the value to the server.
-fn asked(request: &Request<'_>) -> Result<(OfferChange, Option<Caps>)> {
-    if request.flag("x-ms-cosmos-migrate-offer-to-autopilot") {
-        return Ok((OfferChange::ToAutoscale, None));
+/// A migration switches the kind of throughput and leaves the value to the server.
+fn requested_change(operation: &Operation<'_>) -> Result<(OfferChange, Option<Caps>)> {
+    match operation.options.offer_migration {
+        Some(OfferMigration::ToAutoscale) => return Ok((OfferChange::ToAutoscale, None)),
+        Some(OfferMigration::ToManual) => return Ok((OfferChange::ToManual, None)),
+        None => {}
     }
-    if request.flag("x-ms-cosmos-migrate-offer-to-manual-throughput") {
-        return Ok((OfferChange::ToManual, None));
-    }
-    let body = request.json()?;
+    let body = operation.json()?;
     let buckets = body.get("content").and_then(|content| content.get("throughputBuckets"));
     Ok((OfferChange::To(throughput_of(&body)?), buckets.map(caps_of).transpose()?))
 }

@@ -2,85 +2,72 @@
 
 use std::time::{Duration, Instant};
 
-use http::StatusCode;
-use pleiad_engine::{Admitted, CrossPartition, ItemQuery, PageSize, Parameters, QueryPage, ReportOptions};
+use pleiad_engine::{Admitted, CrossPartition, ItemQuery, PageSize, Parameters, QueryPage};
 use pleiad_model::{Error, Result, Value, json};
 
 use super::items::current_scope;
 use crate::nosql::RequestContext;
-use crate::nosql::reply::{
-    CONTINUATION, ErrorReply, Handled, INDEX_UTILIZATION, ITEM_COUNT, QUERY_ADVICE, QUERY_METRICS, QUERY_PLAN, Reply,
-};
-use crate::nosql::request::Request;
+use crate::nosql::operation::{Operation, Options, PageRows};
+use crate::nosql::reply::{ErrorReply, Handled, QueryMetadata, Reply};
+use crate::nosql::status::Status;
 use crate::nosql::{encode, query_metrics};
 
 const PAGE_ROWS: usize = 1_000;
-/// For pages whose size the client leaves to the server with `-1`: such a page is limited by its bytes.
+/// For pages whose size the client leaves to the server: such a page is limited by its bytes.
 const DYNAMIC_PAGE_ROWS: usize = 1 << 16;
 const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Proxies accept headers of up to 16 KB.
 const TOKEN_KB: usize = 8;
 
-const QUERY_TIMES: &str = "x-ms-documentdb-populatequerymetrics";
-const INDEX_METRICS: &str = "x-ms-cosmos-populateindexmetrics";
-const INDEX_METRICS_V2: &str = "x-ms-cosmos-populateindexmetrics-v2";
-
 /// The substatus that makes clients fetch the plan.
 const CROSS_PARTITION: u32 = 1004;
 
-/// Makes the server execute a cross-partition query completely, for clients that cannot merge partitions themselves.
-const SERVED_WHOLE: &str = "x-pleiad-cross-partition";
-
 impl RequestContext<'_> {
-    pub(super) async fn query_items(&self, request: &Request<'_>, at: &Admitted) -> Handled {
+    pub(super) async fn query_items(&self, operation: &Operation<'_>, at: &Admitted) -> Handled {
         let began = Instant::now();
         let rid = at.container().rid.to_string();
-        let (text, parameters) = query_of(request)?;
-        let token = request.header("x-ms-continuation").filter(|token| !token.is_empty());
-        let tell = tell(request);
+        let options = &operation.options;
+        let (text, parameters) = query_of(operation)?;
         let query = ItemQuery {
             text,
             parameters,
-            scope: current_scope(request, at)?,
-            cross_partition: across(request),
-            size: PageSize { rows: page_rows(request)?, bytes: PAGE_BYTES_MAX },
-            from: token.map(|token| self.tokens.redeem_query(&rid, token)).transpose()?,
-            report: tell,
-            enable_scan: request.flag("x-ms-documentdb-query-enable-scan"),
+            scope: current_scope(operation, at)?,
+            cross_partition: cross_partition(options),
+            size: PageSize { rows: page_rows(options)?, bytes: PAGE_BYTES_MAX },
+            from: options.continuation.map(|token| self.tokens.redeem_query(&rid, token)).transpose()?,
+            report: options.report,
+            enable_scan: options.enable_scan,
         };
-        let session = request.session(at)?;
-        let answer = self.engine.query_items(at, query, session.as_ref()).await;
-        let (page, place, charge_ru) = match ErrorReply::of(answer) {
-            Err(refusal) => return Err(self.with_plan(request, at, refusal)),
+        let session = operation.session(at)?;
+        let answer = self.engine.query_items(at, query, session).await;
+        let (page, served_by, charge_ru) = match ErrorReply::of(answer) {
+            Err(error) => return Err(self.with_plan(operation, at, error)),
             Ok(answer) => answer,
         };
         let ran = Instant::now();
-        let reply =
-            Reply::new(StatusCode::OK, encode::rows(&rid, "Documents", &page.rows)).charged(charge_ru).at_lsn(place);
-        let reply = reply.with_number(ITEM_COUNT, page.rows.len() as u64);
-        let reply = measured(request, tell, reply, &page, began, ran.elapsed());
-        Ok(match &page.next {
-            Some(cursor) => reply.with(CONTINUATION, &self.tokens.issue_query(&rid, cursor, token_bytes_max(request)?)),
-            None => reply,
-        })
+        let body = encode::rows(&rid, "Documents", &page.rows);
+        let mut reply = Reply::new(Status::Ok, body).charged(charge_ru).served_by(served_by);
+        reply.metadata.query = metadata(options, &page, began.elapsed(), ran.elapsed());
+        let token_bytes_max = token_bytes_max(options)?;
+        let token = page.next.as_ref().map(|cursor| self.tokens.issue_query(&rid, cursor, token_bytes_max));
+        Ok(reply.item_count(page.rows.len()).continuation(token))
     }
 
-    pub(super) fn query_plan(&self, request: &Request<'_>, at: &Admitted) -> Handled {
-        let (text, parameters) = query_of(request)?;
-        let features = request.header("x-ms-cosmos-supported-query-features").unwrap_or_default();
-        let plan = self.engine.query_plan(at, &text, &parameters, Some(features))?;
-        Ok(Reply::new(StatusCode::OK, plan_text(&plan)).charged(pleiad_engine::price::METADATA_RU))
+    pub(super) fn query_plan(&self, operation: &Operation<'_>, at: &Admitted) -> Handled {
+        let (text, parameters) = query_of(operation)?;
+        let plan = self.engine.query_plan(at, &text, &parameters, Some(operation.options.query_features))?;
+        Ok(Reply::new(Status::Ok, plan_text(&plan)))
     }
 
     /// A client that has to merge the query itself receives the plan with the error.
-    fn with_plan(&self, request: &Request<'_>, at: &Admitted, mut refusal: ErrorReply) -> ErrorReply {
-        if refusal.failure.substatus == Some(CROSS_PARTITION)
-            && let Ok((text, parameters)) = query_of(request)
+    fn with_plan(&self, operation: &Operation<'_>, at: &Admitted, mut error: ErrorReply) -> ErrorReply {
+        if error.failure.substatus == Some(CROSS_PARTITION)
+            && let Ok((text, parameters)) = query_of(operation)
             && let Ok(plan) = self.engine.query_plan(at, &text, &parameters, None)
         {
-            refusal.failure.additional_info = String::from_utf8(plan_text(&plan)).ok();
+            error.failure.additional_info = String::from_utf8(plan_text(&plan)).ok();
         }
-        refusal
+        error
     }
 }
 
@@ -92,74 +79,56 @@ fn plan_text(plan: &Value) -> Vec<u8> {
 }
 
 /// `{"query": "…", "parameters": […]}`, or the bare text.
-pub(super) fn query_of(request: &Request<'_>) -> Result<(String, Parameters)> {
-    if request.has_bare_query() {
-        let text = str::from_utf8(&request.body).map_err(|_| Error::invalid("The query is not UTF-8."))?;
+pub(super) fn query_of(operation: &Operation<'_>) -> Result<(String, Parameters)> {
+    if operation.options.bare_query {
+        let text = str::from_utf8(&operation.body).map_err(|_| Error::invalid("The query is not UTF-8."))?;
         return Ok((text.to_owned(), Parameters::default()));
     }
-    let body = request.json()?;
+    let body = operation.json()?;
     let text = body.get("query").and_then(Value::as_str).or(body.as_str());
     let text = text.ok_or_else(|| Error::invalid("The body of a query is {\"query\": \"…\", \"parameters\": […]}."))?;
     Ok((text.to_owned(), Parameters::from_value(body.get("parameters"))?))
 }
 
-fn across(request: &Request<'_>) -> CrossPartition {
-    if request.flag(SERVED_WHOLE) {
-        CrossPartition::ByServer
-    } else if request.flag("x-ms-documentdb-query-enablecrosspartition") {
-        CrossPartition::ByClient
-    } else {
-        CrossPartition::Forbidden
+fn cross_partition(options: &Options<'_>) -> CrossPartition {
+    match options {
+        Options { cross_partition_by_server: true, .. } => CrossPartition::ByServer,
+        Options { cross_partition: true, .. } => CrossPartition::ByClient,
+        _ => CrossPartition::Forbidden,
     }
 }
 
-fn page_rows(request: &Request<'_>) -> Result<usize> {
-    let left_to_us = if request.is_dynamic_page() { DYNAMIC_PAGE_ROWS } else { PAGE_ROWS };
-    Ok(request.max_item_count()?.unwrap_or(left_to_us))
+fn page_rows(options: &Options<'_>) -> Result<usize> {
+    Ok(match options.page_size.get()? {
+        None => PAGE_ROWS,
+        Some(PageRows::Dynamic) => DYNAMIC_PAGE_ROWS,
+        Some(PageRows::AtMost(rows)) => *rows,
+    })
 }
 
-fn token_bytes_max(request: &Request<'_>) -> Result<usize> {
-    let kb = match request.header("x-ms-documentdb-responsecontinuationtokenlimitinkb") {
-        None | Some("" | "0") => TOKEN_KB,
-        Some(text) => text.parse().map_err(|_| {
-            Error::invalid(format!("The limit of continuation tokens is {text:?}; it must be a number of kilobytes."))
-        })?,
-    };
+fn token_bytes_max(options: &Options<'_>) -> Result<usize> {
+    let kb = options.continuation_kb_max.get()?.copied().unwrap_or(TOKEN_KB);
     Ok(kb.min(TOKEN_KB).saturating_mul(1024))
 }
 
-fn tell(request: &Request<'_>) -> ReportOptions {
-    ReportOptions {
-        indexes: request.flag(INDEX_METRICS) || request.flag(INDEX_METRICS_V2),
-        times: request.flag(QUERY_TIMES),
-        advice: request.flag("x-ms-cosmos-populatequeryadvice"),
+/// The metrics that the client asked for.
+fn metadata(options: &Options<'_>, page: &QueryPage, took: Duration, wrote: Duration) -> Option<Box<QueryMetadata>> {
+    let report = &page.report;
+    let mut metadata = QueryMetadata::default();
+    if options.report.times {
+        metadata.metrics = Some(query_metrics::metrics(report, took, wrote));
     }
-}
-
-/// Adds the metrics that the client asked for.
-fn measured(
-    request: &Request<'_>,
-    tell: ReportOptions,
-    reply: Reply,
-    page: &QueryPage,
-    began: Instant,
-    wrote: Duration,
-) -> Reply {
-    let mut reply = reply;
-    if tell.times {
-        reply = reply.with(QUERY_METRICS, &query_metrics::metrics(&page.report, began.elapsed(), wrote));
-    }
-    if tell.indexes {
-        let form = if request.flag(INDEX_METRICS_V2) {
-            query_metrics::index_utilization_v2
-        } else {
-            query_metrics::index_utilization
+    if options.report.indexes {
+        let format = match options.index_metrics_v2 {
+            true => query_metrics::index_utilization_v2,
+            false => query_metrics::index_utilization,
         };
-        reply = reply.with(INDEX_UTILIZATION, &form(&page.report));
-        reply = reply.with(QUERY_PLAN, &query_metrics::plan(&page.report));
+        metadata.index_utilization = Some(format(report));
+        metadata.plan = Some(query_metrics::plan(report));
     }
-    if !page.report.advice.is_empty() {
-        reply = reply.with(QUERY_ADVICE, &query_metrics::advice(&page.report));
+    if !report.advice.is_empty() {
+        metadata.advice = Some(query_metrics::advice(report));
     }
-    reply
+    let is_asked = options.report.times || options.report.indexes || metadata.advice.is_some();
+    is_asked.then(|| Box::new(metadata))
 }

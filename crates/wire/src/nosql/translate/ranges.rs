@@ -3,40 +3,40 @@
 //! Guarantees: a client that sends the current etag gets 304. Clients loop until they get it, so any other response
 //! would hang them.
 
-use http::{Method, StatusCode};
 use pleiad_model::resource_id::ContainerRid;
 use pleiad_model::{Error, Value};
 
 use super::not_allowed;
 use crate::nosql::RequestContext;
 use crate::nosql::encode;
-use crate::nosql::reply::{Handled, ITEM_COUNT, Reply};
-use crate::nosql::request::Request;
+use crate::nosql::operation::{Operation, OperationKind};
+use crate::nosql::reply::{Handled, Reply};
+use crate::nosql::status::Status;
 
 impl RequestContext<'_> {
-    pub(super) fn ranges(&self, request: &Request<'_>) -> Handled {
-        if request.method != Method::GET {
+    pub(super) fn ranges(&self, operation: &Operation<'_>) -> Handled {
+        if !matches!(operation.kind, OperationKind::List | OperationKind::Read) {
             return Err(not_allowed());
         }
-        let admitted = self.engine.admit(request.container_name()?, request.intended_rid())?;
+        let admitted = self.engine.admit(operation.container_name()?, operation.options.intended_container)?;
         let container = admitted.container();
-        if !request.address.is_feed {
+        if operation.kind == OperationKind::Read {
             return Err(Error::not_found("Partition key ranges are read as a feed.").into());
         }
         let etag = format!("\"{}-{}\"", container.rid, container.map.epoch);
         // An etag of an earlier container with this name, or of an epoch after the current one: the client starts from
         // the beginning.
-        let seen = request.header("if-none-match").and_then(|etag| epoch_of(etag, container.rid));
+        let seen = operation.options.if_none_match.and_then(|etag| epoch_of(etag, container.rid));
         let seen = seen.filter(|seen| *seen <= container.map.epoch).unwrap_or(0);
         if seen == container.map.epoch {
-            return Ok(Reply::empty(StatusCode::NOT_MODIFIED).etag(&etag));
+            return Ok(Reply::empty(Status::NotModified).etag(etag));
         }
         let ranges = container.map.ranges().iter().enumerate();
         let changed = ranges.filter(|(_, range)| range.since > seen).map(|(at, _)| encode::range(container, at));
         let changed: Vec<Value> = changed.collect();
         let owner = container.rid.to_string();
-        let reply = Reply::new(StatusCode::OK, encode::feed(&owner, "PartitionKeyRanges", &changed));
-        Ok(reply.etag(&etag).with_number(ITEM_COUNT, changed.len() as u64))
+        let reply = Reply::new(Status::Ok, encode::feed(&owner, "PartitionKeyRanges", &changed));
+        Ok(reply.etag(etag).item_count(changed.len()))
     }
 }
 

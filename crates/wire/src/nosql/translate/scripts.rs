@@ -3,70 +3,62 @@
 
 use std::sync::Arc;
 
-use http::{Method, StatusCode};
 use pleiad_engine::price::METADATA_WRITE_RU;
 use pleiad_engine::{Admitted, ConditionalRid, PutMode, Script, ScriptDefinition};
 use pleiad_model::resource_id::{ScriptKind, ScriptRid};
 use pleiad_model::{Error, Result};
 
-use super::items::{tell, told};
 use super::metadata::{MetadataRows, one};
 use super::not_allowed;
 use crate::nosql::RequestContext;
 use crate::nosql::encode;
-use crate::nosql::reply::{Handled, Reply};
-use crate::nosql::request::{PostKind, Request};
+use crate::nosql::operation::{Operation, OperationKind};
+use crate::nosql::reply::{Handled, Reply, in_container};
+use crate::nosql::status::Status;
 
 impl RequestContext<'_> {
-    pub(super) async fn scripts(&self, request: &Request<'_>, kind: ScriptKind) -> Handled {
-        let at = self.engine.admit(request.container_name()?, request.intended_rid())?.in_class(request.class()?);
-        let reply = match (request.method, request.address.is_feed) {
-            (&Method::GET, true) => self.list(request, rows(&at, kind, &at.container().rid.to_string())),
-            (&Method::POST, true) => self.post_script(request, &at, kind).await,
-            (&Method::GET, false) => Ok(one(request, StatusCode::OK, &encode::script(&*find(request, &at, kind)?))),
-            (&Method::PUT, false) => {
-                let meant = ConditionalRid::new(find(request, &at, kind)?.rid, request.write_condition());
-                self.put_script(request, &at, kind, PutMode::Replace(meant)).await
-            }
-            (&Method::DELETE, false) => {
-                let meant = ConditionalRid::new(find(request, &at, kind)?.rid, request.write_condition());
-                self.engine.catalog.delete_script(meant).await?;
-                Ok(Reply::empty(StatusCode::NO_CONTENT).charged(METADATA_WRITE_RU))
-            }
-            (&Method::POST, false) if kind == ScriptKind::StoredProcedure => {
-                self.execute(request, &at, &find(request, &at, kind)?).await
-            }
-            _ => Err(not_allowed()),
-        };
-        match reply {
-            Ok(reply) => Ok(told(reply, &at)),
-            Err(mut refusal) => {
-                tell(&mut refusal.headers, &at);
-                Err(refusal)
-            }
-        }
+    pub(super) async fn scripts(&self, operation: &Operation<'_>, kind: ScriptKind) -> Handled {
+        let at = self.engine.admit(operation.container_name()?, operation.options.intended_container)?;
+        let at = at.in_class(operation.class()?);
+        in_container(self.scripts_of(operation, &at, kind).await, at.container())
     }
 
-    async fn post_script(&self, request: &Request<'_>, at: &Admitted, kind: ScriptKind) -> Handled {
-        match request.post_kind() {
-            PostKind::Query => self.query(request, rows(at, kind, &at.container().rid.to_string())),
-            PostKind::Create => self.put_script(request, at, kind, PutMode::Create).await,
-            PostKind::Upsert => self.put_script(request, at, kind, PutMode::Upsert(request.write_condition())).await,
-            PostKind::QueryPlan | PostKind::Batch => Err(not_allowed()),
+    async fn scripts_of(&self, operation: &Operation<'_>, at: &Admitted, kind: ScriptKind) -> Handled {
+        let versioned = || {
+            let script = find(operation, at, kind)?;
+            Ok::<_, Error>(ConditionalRid::new(script.rid, operation.write_condition()))
+        };
+        match operation.kind {
+            OperationKind::List => self.list(operation, rows(at, kind, &at.container().rid.to_string())),
+            OperationKind::Query => self.query(operation, rows(at, kind, &at.container().rid.to_string())),
+            OperationKind::Create => self.put_script(operation, at, kind, PutMode::Create).await,
+            OperationKind::Upsert => {
+                self.put_script(operation, at, kind, PutMode::Upsert(operation.write_condition())).await
+            }
+            OperationKind::Read => Ok(one(operation, Status::Ok, &encode::script(&*find(operation, at, kind)?))),
+            OperationKind::Replace => self.put_script(operation, at, kind, PutMode::Replace(versioned()?)).await,
+            OperationKind::Delete => {
+                self.engine.catalog.delete_script(versioned()?).await?;
+                Ok(Reply::empty(Status::NoContent).charged(METADATA_WRITE_RU))
+            }
+            OperationKind::Execute if kind == ScriptKind::StoredProcedure => {
+                self.execute(operation, at, &find(operation, at, kind)?).await
+            }
+            _ => Err(not_allowed()),
         }
     }
 
     async fn put_script(
         &self,
-        request: &Request<'_>,
+        operation: &Operation<'_>,
         at: &Admitted,
         kind: ScriptKind,
         put: PutMode<ScriptRid>,
     ) -> Handled {
-        let definition = ScriptDefinition::parse(kind, &request.json()?)?;
+        let definition = ScriptDefinition::parse(kind, &operation.json()?)?;
         let (script, is_new) = self.engine.catalog.put_script(at.container().rid, kind, definition, put).await?;
-        let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
-        Ok(one(request, status, &encode::script(&script)).charged(METADATA_WRITE_RU))
+        let status = if is_new { Status::Created } else { Status::Ok };
+        Ok(one(operation, status, &encode::script(&script)).charged(METADATA_WRITE_RU))
     }
 }
 
@@ -81,10 +73,10 @@ fn rows<'a>(at: &Admitted, kind: ScriptKind, owner: &'a str) -> MetadataRows<'a>
 }
 
 /// The script that the path names.
-pub(super) fn find(request: &Request<'_>, at: &Admitted, kind: ScriptKind) -> Result<Arc<Script>> {
-    let name = request.address.segment(2).unwrap_or_default();
+pub(super) fn find(operation: &Operation<'_>, at: &Admitted, kind: ScriptKind) -> Result<Arc<Script>> {
+    let name = operation.address.segment(2).unwrap_or_default();
     let scripts = &at.container().scripts;
-    let found = match request.address.by_rid {
+    let found = match operation.address.by_rid {
         true => ScriptRid::parse(name).filter(|rid| rid.kind == kind).and_then(|rid| scripts.get(rid)),
         false => scripts.named(kind, name),
     };

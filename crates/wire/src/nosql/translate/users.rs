@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use http::{Method, StatusCode};
 use pleiad_engine::price::METADATA_WRITE_RU;
 use pleiad_engine::{ConditionalRid, Database, Permission, PermissionGrant, PutMode, User};
 use pleiad_model::resource_id::{PermissionRid, UserRid};
 use pleiad_model::{Error, Kind, Result, Value};
 
 use super::metadata::{MetadataRows, id_of, one};
-use super::{creates, not_allowed};
+use super::not_allowed;
 use crate::nosql::address::ResourceType;
+use crate::nosql::operation::{Operation, OperationKind};
 use crate::nosql::reply::{Handled, Reply};
-use crate::nosql::request::{PostKind, Request};
 use crate::nosql::resource_token::ResourceToken;
+use crate::nosql::status::Status;
 use crate::nosql::{RequestContext, encode, permissions};
 
 /// The lifetime of a token: the default and its bounds.
@@ -22,60 +22,58 @@ const EXPIRY_S_MIN: u64 = 10;
 const EXPIRY_S_MAX: u64 = 24 * 3600;
 
 impl RequestContext<'_> {
-    pub(super) async fn users(&self, request: &Request<'_>) -> Handled {
-        let database = self.owner_of(request)?;
+    pub(super) async fn users(&self, operation: &Operation<'_>) -> Handled {
+        let database = self.owner_of(operation)?;
         let owner = database.rid.to_string();
-        match (request.method, request.address.is_feed) {
-            (&Method::GET, true) => self.list(request, user_rows(&database, &owner)),
-            (&Method::POST, true) if request.post_kind() == PostKind::Query => {
-                self.query(request, user_rows(&database, &owner))
+        let versioned = || {
+            let user = find_user(&database, operation)?;
+            Ok::<_, Error>(ConditionalRid::new(user.rid, operation.version_condition()))
+        };
+        match operation.kind {
+            OperationKind::List => self.list(operation, user_rows(&database, &owner)),
+            OperationKind::Query => self.query(operation, user_rows(&database, &owner)),
+            OperationKind::Create | OperationKind::Upsert => {
+                self.put_user(operation, &database, put_mode(operation)).await
             }
-            (&Method::POST, true) if creates(request) => self.put_user(request, &database, posted(request)).await,
-            (&Method::GET, false) => Ok(one(request, StatusCode::OK, &encode::user(&*find_user(&database, request)?))),
-            (&Method::PUT, false) => {
-                let user = find_user(&database, request)?;
-                let meant = ConditionalRid::new(user.rid, request.version_condition());
-                self.put_user(request, &database, PutMode::Replace(meant)).await
-            }
-            (&Method::DELETE, false) => {
-                let meant = ConditionalRid::new(find_user(&database, request)?.rid, request.version_condition());
-                self.engine.catalog.delete_user(meant).await?;
-                Ok(Reply::empty(StatusCode::NO_CONTENT).charged(METADATA_WRITE_RU))
+            OperationKind::Read => Ok(one(operation, Status::Ok, &encode::user(&*find_user(&database, operation)?))),
+            OperationKind::Replace => self.put_user(operation, &database, PutMode::Replace(versioned()?)).await,
+            OperationKind::Delete => {
+                self.engine.catalog.delete_user(versioned()?).await?;
+                Ok(Reply::empty(Status::NoContent).charged(METADATA_WRITE_RU))
             }
             _ => Err(not_allowed()),
         }
     }
 
-    async fn put_user(&self, request: &Request<'_>, database: &Database, how: PutMode<UserRid>) -> Handled {
-        let (user, is_new) = self.engine.catalog.put_user(database.rid, id_of(&request.json()?)?, how).await?;
-        Ok(one(request, put_status(is_new), &encode::user(&user)).charged(METADATA_WRITE_RU))
+    async fn put_user(&self, operation: &Operation<'_>, database: &Database, how: PutMode<UserRid>) -> Handled {
+        let (user, is_new) = self.engine.catalog.put_user(database.rid, id_of(&operation.json()?)?, how).await?;
+        Ok(one(operation, put_status(is_new), &encode::user(&user)).charged(METADATA_WRITE_RU))
     }
 
-    pub(super) async fn permissions(&self, request: &Request<'_>) -> Handled {
-        let user = find_user(&*self.owner_of(request)?, request)?;
+    pub(super) async fn permissions(&self, operation: &Operation<'_>) -> Handled {
+        let user = find_user(&*self.owner_of(operation)?, operation)?;
         let owner = user.rid.to_string();
-        let expires_s = self.expires_s(request)?;
-        match (request.method, request.address.is_feed) {
-            (&Method::GET, true) => self.list(request, self.permission_rows(&user, &owner, expires_s)),
-            (&Method::POST, true) if request.post_kind() == PostKind::Query => {
-                self.query(request, self.permission_rows(&user, &owner, expires_s))
+        let expires_s = self.expires_s(operation)?;
+        let versioned = || {
+            let permission = find_permission(&user, operation)?;
+            Ok::<_, Error>(ConditionalRid::new(permission.rid, operation.version_condition()))
+        };
+        match operation.kind {
+            OperationKind::List => self.list(operation, self.permission_rows(&user, &owner, expires_s)),
+            OperationKind::Query => self.query(operation, self.permission_rows(&user, &owner, expires_s)),
+            OperationKind::Create | OperationKind::Upsert => {
+                self.put_permission(operation, &user, put_mode(operation), expires_s).await
             }
-            (&Method::POST, true) if creates(request) => {
-                self.put_permission(request, &user, posted(request), expires_s).await
+            OperationKind::Read => {
+                let permission = find_permission(&user, operation)?;
+                Ok(one(operation, Status::Ok, &self.permission(&permission, expires_s)))
             }
-            (&Method::GET, false) => {
-                let permission = find_permission(&user, request)?;
-                Ok(one(request, StatusCode::OK, &self.permission(&permission, expires_s)))
+            OperationKind::Replace => {
+                self.put_permission(operation, &user, PutMode::Replace(versioned()?), expires_s).await
             }
-            (&Method::PUT, false) => {
-                let permission = find_permission(&user, request)?;
-                let meant = ConditionalRid::new(permission.rid, request.version_condition());
-                self.put_permission(request, &user, PutMode::Replace(meant), expires_s).await
-            }
-            (&Method::DELETE, false) => {
-                let meant = ConditionalRid::new(find_permission(&user, request)?.rid, request.version_condition());
-                self.engine.catalog.delete_permission(meant).await?;
-                Ok(Reply::empty(StatusCode::NO_CONTENT).charged(METADATA_WRITE_RU))
+            OperationKind::Delete => {
+                self.engine.catalog.delete_permission(versioned()?).await?;
+                Ok(Reply::empty(Status::NoContent).charged(METADATA_WRITE_RU))
             }
             _ => Err(not_allowed()),
         }
@@ -83,16 +81,16 @@ impl RequestContext<'_> {
 
     async fn put_permission(
         &self,
-        request: &Request<'_>,
+        operation: &Operation<'_>,
         user: &User,
         how: PutMode<PermissionRid>,
         expires_s: u64,
     ) -> Handled {
-        let body = request.json()?;
+        let body = operation.json()?;
         let put = self.engine.catalog.put_permission(user.rid, id_of(&body)?, grant(&body)?, how);
         let (permission, is_new) = put.await?;
         let shown = self.permission(&permission, expires_s);
-        Ok(one(request, put_status(is_new), &shown).charged(METADATA_WRITE_RU))
+        Ok(one(operation, put_status(is_new), &shown).charged(METADATA_WRITE_RU))
     }
 
     fn permission_rows<'a>(&self, user: &User, owner: &'a str, expires_s: u64) -> MetadataRows<'a> {
@@ -105,26 +103,24 @@ impl RequestContext<'_> {
         encode::permission(permission, &ResourceToken::new(permission, expires_s).issue(self.tokens))
     }
 
-    fn expires_s(&self, request: &Request<'_>) -> Result<u64> {
-        let asked = request.header("x-ms-documentdb-expiry-seconds").filter(|seconds| !seconds.is_empty());
-        let seconds = asked.map_or(Ok(EXPIRY_S), |seconds| seconds.trim().parse());
-        let seconds = seconds.ok().filter(|seconds| (EXPIRY_S_MIN..=EXPIRY_S_MAX).contains(seconds));
-        let seconds = seconds.ok_or_else(|| {
-            Error::invalid(format!(
+    fn expires_s(&self, operation: &Operation<'_>) -> Result<u64> {
+        let seconds = operation.options.expiry_s.get()?.copied().unwrap_or(EXPIRY_S);
+        if !(EXPIRY_S_MIN..=EXPIRY_S_MAX).contains(&seconds) {
+            return Err(Error::invalid(format!(
                 "The header x-ms-documentdb-expiry-seconds must be a number from {EXPIRY_S_MIN} to {EXPIRY_S_MAX}."
-            ))
-        })?;
+            )));
+        }
         Ok(self.engine.now_ms() / 1000 + seconds)
     }
 }
 
-fn put_status(is_new: bool) -> StatusCode {
-    if is_new { StatusCode::CREATED } else { StatusCode::OK }
+fn put_status(is_new: bool) -> Status {
+    if is_new { Status::Created } else { Status::Ok }
 }
 
-fn posted<R>(request: &Request<'_>) -> PutMode<R> {
-    match request.post_kind() {
-        PostKind::Upsert => PutMode::Upsert(request.version_condition()),
+fn put_mode<R>(operation: &Operation<'_>) -> PutMode<R> {
+    match operation.kind {
+        OperationKind::Upsert => PutMode::Upsert(operation.version_condition()),
         _ => PutMode::Create,
     }
 }
@@ -134,24 +130,24 @@ fn user_rows<'a>(database: &Database, owner: &'a str) -> MetadataRows<'a> {
     MetadataRows { owner, array: "Users", numbered: numbered.collect() }
 }
 
-fn find_user(database: &Database, request: &Request<'_>) -> Result<Arc<User>> {
-    let name = request.address.segment(1).unwrap_or_default();
-    let rid = UserRid::parse(name).filter(|rid| request.address.by_rid && rid.database == database.rid);
+fn find_user(database: &Database, operation: &Operation<'_>) -> Result<Arc<User>> {
+    let name = operation.address.segment(1).unwrap_or_default();
+    let rid = UserRid::parse(name).filter(|rid| operation.address.by_rid && rid.database == database.rid);
     let found = match rid {
         Some(rid) => database.users.get(&rid.number),
         None => database.user(name),
     };
     // For its permissions, the user is the owner.
-    let kind = match request.address.resource {
+    let kind = match operation.address.resource {
         ResourceType::Permissions => Kind::OwnerNotFound,
         _ => Kind::NotFound,
     };
     found.cloned().ok_or_else(|| Error::new(kind, "There is no such user."))
 }
 
-fn find_permission(user: &User, request: &Request<'_>) -> Result<Arc<Permission>> {
-    let name = request.address.segment(2).unwrap_or_default();
-    let found = match PermissionRid::parse(name).filter(|rid| request.address.by_rid && rid.user == user.rid) {
+fn find_permission(user: &User, operation: &Operation<'_>) -> Result<Arc<Permission>> {
+    let name = operation.address.segment(2).unwrap_or_default();
+    let found = match PermissionRid::parse(name).filter(|rid| operation.address.by_rid && rid.user == user.rid) {
         Some(rid) => user.permissions.get(&rid.number),
         None => user.permission(name),
     };
