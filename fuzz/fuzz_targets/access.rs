@@ -4,8 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pleiad_wire::nosql::auth::bearer::{Issuer, JsonWebKeySet, check};
-use pleiad_wire::nosql::roles;
+use pleiad_wire::account::bearer::{Issuer, JsonWebKeySet, check};
+use pleiad_wire::account::roles;
 
 fuzz_target!(|bytes: (&[u8], &str)| {
     let (file, token) = bytes;

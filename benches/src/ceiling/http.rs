@@ -16,10 +16,10 @@ use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use pleiad_model::env::{Env, SystemEnv};
+use pleiad_wire::account::{AccountAccess, AccountKeys, AuthTime, TokenSigner};
 use pleiad_wire::listener::{self, ConnectionLimits, ConnectionOrigin, Drain, Service};
 use pleiad_wire::nosql::address;
-use pleiad_wire::nosql::auth::{self, AuthTime, Credentials, SigningKeys, TrustAnchors};
-use pleiad_wire::nosql::continuation::TokenSigner;
+use pleiad_wire::nosql::http::signature::{Credentials, authenticate};
 
 use crate::Result;
 use crate::process::ChildProcess;
@@ -51,8 +51,7 @@ pub fn serve(answer: &Path) -> Result {
 }
 
 struct ConstantResponder {
-    keys: SigningKeys,
-    tokens: TokenSigner,
+    access: AccountAccess,
     headers: HeaderMap,
     body: Bytes,
 }
@@ -72,9 +71,9 @@ impl ConstantResponder {
         // The HTTP library writes these two, here as in the real server.
         headers.remove(CONTENT_LENGTH);
         headers.remove(DATE);
-        let keys = SigningKeys::new(&signed::key(), None, None, None).map_err(|e| e.to_string())?;
-        let tokens = TokenSigner::new(&[0; 32]);
-        Ok(ConstantResponder { keys, tokens, headers, body: Bytes::copy_from_slice(&answer[head_bytes..]) })
+        let keys = AccountKeys::new(&signed::key(), None, None, None).map_err(|e| e.to_string())?;
+        let access = AccountAccess { keys, tokens: Arc::new(TokenSigner::new(&[0; 32])), bearer: Arc::default() };
+        Ok(ConstantResponder { access, headers, body: Bytes::copy_from_slice(&answer[head_bytes..]) })
     }
 
     fn is_signed(&self, request: &Request<Incoming>) -> bool {
@@ -89,8 +88,7 @@ impl ConstantResponder {
             date: text(DATE.as_str()),
         };
         let now_ms = SystemEnv.now_ms();
-        let trust = TrustAnchors { keys: &self.keys, tokens: &self.tokens, jwks_cache: None };
-        auth::authenticate(trust, &credentials, AuthTime { now_ms, wall_ms: now_ms }).is_ok()
+        authenticate(&self.access, &credentials, AuthTime { now_ms, wall_ms: now_ms }).is_ok()
     }
 }
 

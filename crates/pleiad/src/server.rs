@@ -15,11 +15,10 @@ use pleiad_engine::{AccountHost, Engine, Governance, Parallelism, PartitionLimit
 use pleiad_model::env::{Env, OffsetEnv, SystemEnv};
 use pleiad_model::{Error, Result};
 use pleiad_storage::{AnyStore, Memory, RocksOptions, RocksStore};
+use pleiad_wire::account::bearer::Issuer;
+use pleiad_wire::account::{AccountAccess, AccountKeys, BearerAccess, TokenSigner};
 use pleiad_wire::listener::{self, ConnectionLimits, Drain, tls_config_of};
 use pleiad_wire::metrics::Metrics;
-use pleiad_wire::nosql::auth::SigningKeys;
-use pleiad_wire::nosql::auth::bearer::Issuer;
-use pleiad_wire::nosql::role_access::BearerAccess;
 use pleiad_wire::nosql::{Account, Frontend, NosqlApi};
 use pleiad_wire::webhook::Webhook;
 use tokio::net::TcpListener;
@@ -169,19 +168,20 @@ async fn frontend(
     let [secondary, primary_ro, secondary_ro] =
         [text(&keys.secondary), text(&keys.primary_read_only), text(&keys.secondary_read_only)];
     let keys =
-        SigningKeys::new(keys.primary.reveal(), secondary.as_deref(), primary_ro.as_deref(), secondary_ro.as_deref())?;
+        AccountKeys::new(keys.primary.reveal(), secondary.as_deref(), primary_ro.as_deref(), secondary_ro.as_deref())?;
     let account =
         Account { id: "pleiad".to_owned(), region: "Local".to_owned(), consistency: settings.consistency.into() };
     let certificate = match authority {
         Some(path) => std::fs::read(path).ok().map(Bytes::from),
         None => None,
     };
-    let access = bearer_access(settings).await?;
-    let https_only = !settings.protocols.has_http();
-    let api = NosqlApi::new(account_host, account).await;
+    // Snapshots of the account have the same secret, so tokens stay valid after a restore.
+    let tokens = Arc::new(TokenSigner::new(&account_host.engine().catalog.secret().await));
+    let access = Arc::new(AccountAccess { keys, tokens, bearer: bearer_access(settings).await? });
+    let api = NosqlApi::new(account_host, account, access);
     let metrics = Arc::new(Metrics::new(settings.partition_key_metrics));
-    let frontend = Frontend::new(api, keys, metrics, certificate, settings.body_bytes_max, https_only);
-    let frontend = frontend.with_bearer_access(access);
+    let https_only = !settings.protocols.has_http();
+    let frontend = Frontend::new(api, metrics, certificate, settings.body_bytes_max, https_only);
     Ok(match clock {
         Some(clock) => frontend.with_test_controls(clock),
         None => frontend,

@@ -3,14 +3,11 @@
 
 pub mod operation; // what a request asks for, whatever transport it came by
 pub mod sdk; // what is known about particular SDKs
-mod http; // the HTTP transport: decoder, encoder, signatures
+pub mod http; // the HTTP transport: decoder, encoder, signatures
 pub mod address; // the resource that a path names
-pub mod auth; // authentication: the caller of a request
-pub mod resource_token; // resource tokens: credentials issued for a permission
 mod permissions; // authorization by resource token
-pub mod roles; // role-based access control: principals, data actions, scopes
-mod file_stamp; // detects that a file has changed
-pub mod role_access; // authorization by bearer token and roles
+mod required_access; // the data actions that an operation needs
+mod role_access; // authorization by bearer token and roles
 pub mod binary_json; // Cosmos binary JSON bodies
 pub mod batch; // many operations in one body, and their results
 pub mod hybrid_row; // HybridRow records, used by the .NET SDK
@@ -32,12 +29,10 @@ use pleiad_engine::{AccountHost, Engine};
 use pleiad_model::Consistency;
 use pleiad_model::env::OffsetEnv;
 
+use crate::account::{AccountAccess, Caller, TokenSigner};
 use crate::metrics::Metrics;
-use auth::{Caller, SigningKeys};
-use continuation::TokenSigner;
 use operation::Operation;
 use reply::Handled;
-use role_access::BearerAccess;
 use status::Status;
 
 /// The properties that the account reports about itself.
@@ -53,15 +48,13 @@ pub struct Account {
 /// The NoSQL API of one account, whatever the transport.
 pub struct NosqlApi {
     account_host: Arc<AccountHost>,
-    access: Arc<BearerAccess>,
+    access: Arc<AccountAccess>,
     account: Account,
-    tokens: Arc<TokenSigner>,
 }
 
 /// The HTTP front end of one account.
 pub struct Frontend {
     api: NosqlApi,
-    keys: SigningKeys,
     /// The clock that tests may advance; `None` if test controls are disabled.
     clock: Option<Arc<OffsetEnv>>,
     metrics: Arc<Metrics>,
@@ -81,15 +74,13 @@ pub struct Frontend {
 pub struct RequestContext<'f> {
     engine: &'f Engine,
     account: &'f Account,
-    access: &'f BearerAccess,
+    access: &'f AccountAccess,
     tokens: &'f Arc<TokenSigner>,
 }
 
 impl NosqlApi {
-    pub async fn new(account_host: Arc<AccountHost>, account: Account) -> Self {
-        // Snapshots of the account have the same secret, so tokens stay valid after a restore.
-        let tokens = Arc::new(TokenSigner::new(&account_host.engine().catalog.secret().await));
-        NosqlApi { account_host, access: Arc::default(), account, tokens }
+    pub fn new(account_host: Arc<AccountHost>, account: Account, access: Arc<AccountAccess>) -> Self {
+        NosqlApi { account_host, access, account }
     }
 
     /// Executes an operation, on the engine that replaces the current one if the account is restored meanwhile.
@@ -105,7 +96,7 @@ impl NosqlApi {
     }
 
     fn request_context<'f>(&'f self, engine: &'f Engine) -> RequestContext<'f> {
-        RequestContext { engine, account: &self.account, access: &self.access, tokens: &self.tokens }
+        RequestContext { engine, account: &self.account, access: &self.access, tokens: &self.access.tokens }
     }
 }
 
@@ -118,7 +109,6 @@ fn is_unavailable(handled: &Handled) -> bool {
 impl Frontend {
     pub fn new(
         api: NosqlApi,
-        keys: SigningKeys,
         metrics: Arc<Metrics>,
         certificate: Option<Bytes>,
         body_bytes_max: usize,
@@ -131,7 +121,6 @@ impl Frontend {
         let (clock, next_transport_request_id) = (None, AtomicU64::new(1));
         Frontend {
             api,
-            keys,
             clock,
             metrics,
             certificate,
@@ -142,12 +131,6 @@ impl Frontend {
             started,
             next_transport_request_id,
         }
-    }
-
-    /// Accepts bearer tokens of the configured issuer, in addition to emulator tokens.
-    pub fn with_bearer_access(mut self, access: Arc<BearerAccess>) -> Self {
-        self.api.access = access;
-        self
     }
 
     /// Enables the test controls; tests may advance this clock.

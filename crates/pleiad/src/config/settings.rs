@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pleiad_model::{Error, Result};
-use pleiad_wire::nosql::auth::bearer::jwks_cache::JwksLocation;
+use pleiad_wire::account::bearer::jwks_cache::JwksLocation;
 
 use super::address;
 use super::file::ConfigFile;

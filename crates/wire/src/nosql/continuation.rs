@@ -1,21 +1,19 @@
 //! Continuation tokens: opaque to clients, compact, and signed, so that only unmodified tokens are accepted.
 //!
 //! ```text
-//! base64url( version u8 │ ranges u8    │ min len u8 │ min │ max len u8 │ max │ after u64 │ … │ tag 32 )
-//!            04         │ 01           │ 00         │     │ 01         │ ff  │ 00…07     │
+//! version u8 │ ranges u8    │ min len u8 │ min │ max len u8 │ max │ after u64 │ …
+//! 04         │ 01           │ 00         │     │ 01         │ ff  │ 00…07     │
 //! ```
 //!
-//! The tag is an HMAC-SHA256 with the account's secret over the owner's `_rid` and these bytes: a token survives a
-//! restart, but not an edit or a change of container. Metadata feeds use the same form with one range, the full one.
-//! Version 1 had a single range and is no longer accepted. The first byte distinguishes all tokens that this secret
-//! signs: 2 is for queries, 4 for feeds, 5 for resource tokens and 99 (`c`) for change feeds; 3 is not in use.
+//! The account's token signer seals these bytes for the owner's `_rid`: a token survives a restart, but not an edit or a
+//! change of container. Metadata feeds use the same form with one range, the full one. Version 1 had a single range and
+//! is no longer accepted.
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use pleiad_engine::{FeedCursor, RangeCursor};
 use pleiad_model::partition_key::{EffectiveKey, EpkRange};
 use pleiad_model::{Error, Result};
-use ring::hmac;
+
+use crate::account::TokenSigner;
 
 mod changes; // positions in a change feed
 mod query; // positions in a query
@@ -24,17 +22,8 @@ const VERSION: u8 = 4;
 /// Only a split between two pages divides a range in progress, so tokens with this many ranges do not occur in
 /// practice.
 const RANGES_MAX: usize = 255;
-const TAG_BYTES: usize = 32;
-
-pub struct TokenSigner {
-    key: hmac::Key,
-}
 
 impl TokenSigner {
-    pub fn new(secret: &[u8; 32]) -> Self {
-        TokenSigner { key: hmac::Key::new(hmac::HMAC_SHA256, secret) }
-    }
-
     /// `owner` is the rid text of the container or feed that the position belongs to.
     pub fn issue(&self, owner: &str, position: &FeedCursor) -> String {
         let ranges = position.0.get(..position.0.len().min(RANGES_MAX)).unwrap_or_default();
@@ -51,30 +40,6 @@ impl TokenSigner {
         self.open(owner, token).ok_or_else(invalid)
     }
 
-    /// Signs the bytes and encodes them as ASCII text.
-    pub(super) fn seal(&self, owner: &str, bytes: Vec<u8>) -> String {
-        URL_SAFE_NO_PAD.encode(self.sign(owner, bytes))
-    }
-
-    /// The bytes that were sealed for this owner.
-    pub(super) fn unseal(&self, owner: &str, token: &str) -> Option<Vec<u8>> {
-        self.verify(owner, URL_SAFE_NO_PAD.decode(token).ok()?)
-    }
-
-    fn sign(&self, owner: &str, mut bytes: Vec<u8>) -> Vec<u8> {
-        let tag = hmac::sign(&self.key, &covered(owner, &bytes));
-        bytes.extend_from_slice(tag.as_ref());
-        bytes
-    }
-
-    /// The bytes that were signed for this owner.
-    fn verify(&self, owner: &str, mut bytes: Vec<u8>) -> Option<Vec<u8>> {
-        let (signed, tag) = bytes.split_at_checked(bytes.len().checked_sub(TAG_BYTES)?)?;
-        hmac::verify(&self.key, &covered(owner, signed), tag).ok()?;
-        bytes.truncate(bytes.len() - TAG_BYTES);
-        Some(bytes)
-    }
-
     fn open(&self, owner: &str, token: &str) -> Option<FeedCursor> {
         let signed = self.unseal(owner, token)?;
         let ([version, count], mut rest) = signed.split_first_chunk::<2>()?;
@@ -88,11 +53,6 @@ impl TokenSigner {
         }
         (*version == VERSION && rest.is_empty()).then_some(FeedCursor(ranges))
     }
-}
-
-/// Rids are base64 text without zero bytes, so the border between owner and bytes is unambiguous.
-fn covered(owner: &str, bytes: &[u8]) -> Vec<u8> {
-    [owner.as_bytes(), &[0], bytes].concat()
 }
 
 fn invalid() -> Error {

@@ -5,6 +5,7 @@
 
 mod decode; // an operation from a request
 mod encode; // a reply as a response
+pub mod signature; // the caller of a request
 #[cfg(test)]
 pub(super) mod testing; // requests without a connection
 
@@ -20,15 +21,16 @@ use hyper::body::Incoming;
 use pleiad_model::{Error, Kind};
 
 use super::address::{self, Address, ResourceType, Signing};
-use super::auth::{self, AuthError, AuthTime, Caller, Credentials, TrustAnchors};
 use super::reply::{ErrorReply, Handled};
 use super::role_access::account_key_required;
 use super::status::{ErrorStatus, Status};
 use super::{Frontend, is_unavailable};
+use crate::account::{AuthError, AuthTime, Caller};
 use crate::listener::{BodyError, ConnectionOrigin, Service, read_body};
 use crate::management;
 use crate::metrics::MetricOperation;
 use encode::Diagnostics;
+use signature::{Credentials, authenticate};
 
 impl Service for Frontend {
     async fn call(&self, origin: &ConnectionOrigin, request: http::Request<Incoming>) -> Response<Full<Bytes>> {
@@ -146,13 +148,12 @@ impl Frontend {
         };
         let engine = self.api.account_host.engine();
         let at = AuthTime { now_ms: engine.now_ms(), wall_ms: engine.wall_ms() };
-        let keyring = self.api.access.jwks_cache.as_ref();
-        let trust = TrustAnchors { keys: &self.keys, tokens: &self.api.tokens, jwks_cache: keyring };
-        match (auth::authenticate(trust, &credentials, at), keyring) {
-            (Err(AuthError::UnknownKey), Some(keyring)) if keyring.refetch_for_unknown_key().await => {
-                auth::authenticate(trust, &credentials, at)
+        let access = &self.api.access;
+        match authenticate(access, &credentials, at) {
+            Err(AuthError::UnknownKey) if access.bearer.refetch_for_unknown_key().await => {
+                authenticate(access, &credentials, at)
             }
-            (result, _) => result,
+            result => result,
         }
     }
 

@@ -29,8 +29,8 @@ use pleiad_model::{Error, Result, Value, json};
 use super::address::{self, Address, ResourceType};
 use super::operation::{Operation, OperationKind};
 use super::reply::ErrorReply;
-use super::resource_token::ResourceToken;
 use super::status::{ErrorStatus, Status};
+use crate::account::resource_token::ResourceToken;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {

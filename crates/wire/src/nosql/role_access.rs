@@ -4,33 +4,20 @@
 //! action and the resource. Management requests are never allowed, whatever the roles: `403/5300`. Metadata that the
 //! principal may not read is `403/5301`, data `403/5302`, as the service's gateway and replicas respond.
 
-use std::path::PathBuf;
-use std::sync::Arc;
-
 use pleiad_engine::Engine;
 use pleiad_model::Result;
 
-use super::auth::Principal;
-use super::auth::bearer::Issuer;
-use super::auth::bearer::jwks_cache::{JwksCache, JwksLocation};
 use super::operation::{Operation, OperationKind};
 use super::reply::ErrorReply;
-use super::roles::store::RoleStore;
-use super::roles::{DataAction, RequiredAccess, RoleScope, Roles, required_access};
+use super::required_access::{RequiredAccess, required_access};
 use super::status::{ErrorStatus, Status};
+use crate::account::Principal;
+use crate::account::roles::{DataAction, RoleScope, Roles};
 
 const MANAGEMENT: u32 = 5300;
 const METADATA: u32 = 5301;
 const DATA: u32 = 5302;
 const LEARN_MORE: &str = "Learn more: https://aka.ms/cosmos-native-rbac.";
-
-/// The accepted issuer and the roles of its principals. Without an issuer only emulator tokens are accepted; without
-/// roles the issuer's principals may do nothing.
-#[derive(Default)]
-pub struct BearerAccess {
-    pub(super) jwks_cache: Option<JwksCache>,
-    role_store: Option<RoleStore>,
-}
 
 /// The subject of a bearer token.
 #[derive(Clone, Copy, Debug)]
@@ -40,45 +27,23 @@ pub enum TokenSubject<'a> {
     Principal(&'a Principal),
 }
 
-impl BearerAccess {
-    /// From the location of the issuer's keys and the roles file. Without roles a token identifies a principal that may
-    /// do nothing.
-    pub async fn open(issuer: Issuer, keys: &JwksLocation, roles: Option<PathBuf>) -> Result<BearerAccess> {
-        let jwks_cache = JwksCache::open(issuer, keys).await?;
-        Ok(BearerAccess { jwks_cache: Some(jwks_cache), role_store: roles.map(RoleStore::open).transpose()? })
-    }
-
-    /// Reloads keys and roles that have changed.
-    pub async fn refresh(&self) {
-        if let Some(role_store) = &self.role_store {
-            role_store.refresh();
-        }
-        if let Some(jwks_cache) = &self.jwks_cache {
-            jwks_cache.refresh().await;
-        }
-    }
-
-    pub(super) fn check(
-        &self,
-        engine: &Engine,
-        account: &str,
-        subject: TokenSubject<'_>,
-        operation: &Operation<'_>,
-    ) -> Result<(), ErrorReply> {
-        let need = required_access(engine, operation)?;
-        let blocked = |failure| Err(ErrorReply::from(blocked(account, failure)));
-        match (subject, need) {
-            (_, RequiredAccess::Management) => blocked(management(verb(operation), operation.address.path())),
-            (TokenSubject::Contributor, _) => Ok(()),
-            (TokenSubject::Principal(principal), need) => match first_missing_action(&self.roles(), principal, &need) {
-                None => Ok(()),
-                Some((action, scope)) => blocked(insufficient(principal, action, scope)),
-            },
-        }
-    }
-
-    fn roles(&self) -> Arc<Roles> {
-        self.role_store.as_ref().map(RoleStore::roles).unwrap_or_default()
+/// Fails unless the roles, in the account of this name, allow the operation.
+pub(super) fn check(
+    engine: &Engine,
+    account: &str,
+    roles: &Roles,
+    subject: TokenSubject<'_>,
+    operation: &Operation<'_>,
+) -> Result<(), ErrorReply> {
+    let need = required_access(engine, operation)?;
+    let blocked = |failure| Err(ErrorReply::from(blocked(account, failure)));
+    match (subject, need) {
+        (_, RequiredAccess::Management) => blocked(management(verb(operation), operation.address.path())),
+        (TokenSubject::Contributor, _) => Ok(()),
+        (TokenSubject::Principal(principal), need) => match first_missing_action(roles, principal, &need) {
+            None => Ok(()),
+            Some((action, scope)) => blocked(insufficient(principal, action, scope)),
+        },
     }
 }
 

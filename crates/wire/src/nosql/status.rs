@@ -3,7 +3,7 @@
 use pleiad_engine::{ScriptCause, ScriptError};
 use pleiad_model::{Error, ExceededLimit, Kind, Object, Throttle, json};
 
-use super::auth::AuthError;
+use crate::account::AuthError;
 
 /// The status of a reply. The numbers are those of HTTP; every transport of this API has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,12 +20,12 @@ use pleiad_model::resource_id::ScriptKind;
 
 use super::RequestContext;
 use super::address::ResourceType;
-use super::auth::{AuthError, Caller};
 use super::operation::{Operation, OperationKind};
 use super::permissions;
 use super::reply::{ErrorReply, Handled, Reply};
-use super::role_access::TokenSubject;
+use super::role_access::{self, TokenSubject};
 use super::status::{ErrorStatus, Status};
+use crate::account::{AuthError, Caller};
 
 impl RequestContext<'_> {
     pub(super) async fn dispatch(&self, operation: &Operation<'_>, caller: &Caller) -> Handled {
@@ -54,7 +54,9 @@ impl RequestContext<'_> {
     }
 
     fn check_caller(&self, operation: &Operation<'_>, caller: &Caller) -> Result<(), ErrorReply> {
-        let check = |subject| self.access.check(self.engine, &self.account.id, subject, operation);
+        let check = |subject| {
+            role_access::check(self.engine, &self.account.id, &self.access.bearer.roles(), subject, operation)
+        };
         match caller {
             Caller::ReadWrite => Ok(()),
             Caller::Permitted(token) => permissions::check(self.engine, *token, operation),

@@ -14,7 +14,8 @@ use pleiad_engine::{ChangeCursor, ChangeFrom};
 use pleiad_model::partition_key::EpkRange;
 use pleiad_model::{Error, Result};
 
-use super::{TokenSigner, put_key, take_key};
+use super::{put_key, take_key};
+use crate::account::TokenSigner;
 
 /// No other kind of token begins with this byte.
 const VERSION: u8 = b'c';

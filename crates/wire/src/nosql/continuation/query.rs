@@ -14,7 +14,9 @@ use pleiad_engine::{CursorPosition, KeyDigest, QueryCursor, RangeCursor, ResumeK
 use pleiad_model::Result;
 use pleiad_model::partition_key::EpkRange;
 
-use super::{TAG_BYTES, TokenSigner, invalid, take_key};
+use super::{invalid, take_key};
+use crate::account::TokenSigner;
+use crate::account::token_signer::TAG_BYTES;
 
 const VERSION: u8 = 2;
 const RANGES: u8 = 1;

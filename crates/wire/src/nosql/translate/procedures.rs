@@ -9,8 +9,8 @@ use pleiad_model::{Error, Result, Value, json};
 
 use super::items::{target, write_options, written};
 use super::not_allowed;
+use crate::account::TokenSigner;
 use crate::nosql::RequestContext;
-use crate::nosql::continuation::TokenSigner;
 use crate::nosql::operation::{Operation, OperationKind};
 use crate::nosql::reply::{ErrorReply, Handled, Metadata, Reply};
 use crate::nosql::status::{ErrorStatus, Status};

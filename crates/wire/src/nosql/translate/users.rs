@@ -9,10 +9,10 @@ use pleiad_model::{Error, Kind, Result, Value};
 
 use super::metadata::{MetadataRows, id_of, one};
 use super::not_allowed;
+use crate::account::resource_token::ResourceToken;
 use crate::nosql::address::ResourceType;
 use crate::nosql::operation::{Operation, OperationKind};
 use crate::nosql::reply::{Handled, Reply};
-use crate::nosql::resource_token::ResourceToken;
 use crate::nosql::status::Status;
 use crate::nosql::{RequestContext, encode, permissions};
 

@@ -13,27 +13,25 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use pleiad_model::{Value, json};
-use ring::hmac;
 
-use super::{AuthError, Caller, SKEW_MS_MAX, SigningKeys};
+use super::{AccountKeys, AuthError, Caller, SKEW_MS_MAX};
 
 const KEY_NAME: &str = "CosmosEmulatorPrimaryMaster";
 const AUDIENCE: &str = "https://localhost.localhost";
 const ISSUER_PREFIX: &str = "https://sts.fake-issuer.net/";
 const TENANT: &str = "EmulatorFederation";
 
-pub(super) fn check(keys: &SigningKeys, jwt: &str, wall_ms: u64) -> Result<Caller, AuthError> {
+pub(super) fn check(keys: &AccountKeys, jwt: &str, wall_ms: u64) -> Result<Caller, AuthError> {
     accepted(keys, jwt, wall_ms).filter(|&yes| yes).map(|_| Caller::Data).ok_or(AuthError::AadNotAccepted)
 }
 
 /// `None` if the token cannot be parsed.
-fn accepted(keys: &SigningKeys, jwt: &str, wall_ms: u64) -> Option<bool> {
+fn accepted(keys: &AccountKeys, jwt: &str, wall_ms: u64) -> Option<bool> {
     let mut parts = jwt.split('.');
     let (header, claims, secret) =
         (decode_part(parts.next()?)?, decode_part(parts.next()?)?, decode_part(parts.next()?)?);
     // The secret is checked first: JSON of a client without the key is never parsed.
-    let knows_key = hmac::verify(&keys.primary, &secret, keys.primary_text_tag.as_ref()).is_ok();
-    if parts.next().is_some() || !knows_key {
+    if parts.next().is_some() || !keys.is_primary(&secret) {
         return Some(false);
     }
     Some(names_the_key(&json::parse(&header).ok()?) && is_for_emulator(&json::parse(&claims).ok()?, wall_ms / 1000))

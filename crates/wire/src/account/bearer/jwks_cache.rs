@@ -14,9 +14,9 @@ use http::{Request, StatusCode};
 use pleiad_model::{Error, Result};
 
 use super::{Issuer, JsonWebKeySet, Principal};
+use crate::account::AuthError;
+use crate::account::file_stamp::FileStamp;
 use crate::http_client::Remote;
-use crate::nosql::auth::AuthError;
-use crate::nosql::file_stamp::FileStamp;
 
 const FETCH_INTERVAL_MIN: Duration = Duration::from_secs(30);
 const REFRESH_INTERVAL: Duration = Duration::from_secs(3600);
@@ -52,7 +52,7 @@ impl JwksCache {
         Ok(JwksCache { issuer, source, keys: Mutex::new(Arc::new(keys)), last_fetch })
     }
 
-    pub(in crate::nosql::auth) fn check(&self, jwt: &str, now_ms: u64) -> Result<Principal, AuthError> {
+    pub(in crate::account) fn check(&self, jwt: &str, now_ms: u64) -> Result<Principal, AuthError> {
         let now_s = i64::try_from(now_ms / 1000).unwrap_or(i64::MAX);
         super::check(&self.issuer, &self.keys(), jwt, now_s)
     }

@@ -1,7 +1,11 @@
+use std::sync::Arc;
+
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use proptest::prelude::*;
+use ring::hmac;
 
 use super::*;
+use crate::account::TokenSigner;
 use crate::nosql::address::{self, Address};
 
 /// The key that emulators publish.
@@ -20,11 +24,12 @@ fn tokens() -> TokenSigner {
 }
 
 fn authenticate(presented: &Credentials<'_>, at: AuthTime) -> Result<Caller, AuthError> {
-    super::authenticate(TrustAnchors { keys: &keys(), tokens: &tokens(), jwks_cache: None }, presented, at)
+    let access = AccountAccess { keys: keys(), tokens: Arc::new(tokens()), bearer: Arc::default() };
+    super::authenticate(&access, presented, at)
 }
 
-fn keys() -> SigningKeys {
-    SigningKeys::new(PRIMARY, Some(SECONDARY), Some(READ_ONLY), Some("cmVhZCBvbmx5IDI=")).unwrap()
+fn keys() -> AccountKeys {
+    AccountKeys::new(PRIMARY, Some(SECONDARY), Some(READ_ONLY), Some("cmVhZCBvbmx5IDI=")).unwrap()
 }
 
 fn presented<'a>(verb: &'a str, address: &'a Address, authorization: &'a str) -> Credentials<'a> {
@@ -160,9 +165,9 @@ fn malformed_headers_are_reported() {
 #[test]
 fn keys_are_not_printed_and_must_be_base64() {
     assert_eq!(format!("{:?}", keys()), "Keys(not shown)");
-    let error = SigningKeys::new("not base64!", None, None, None).unwrap_err();
+    let error = AccountKeys::new("not base64!", None, None, None).unwrap_err();
     assert!(!error.message.contains("not base64!"), "{error}");
-    assert!(SigningKeys::new("", None, None, None).is_err());
+    assert!(AccountKeys::new("", None, None, None).is_err());
 }
 
 const TOKEN_HEADER: &str =

@@ -18,10 +18,10 @@ use pleiad_engine::{BatchAction, ContainerName, Engine};
 use pleiad_model::Result;
 use pleiad_model::resource_id::{ContainerRid, DatabaseRid};
 
-use super::{DataAction, RoleScope};
-use crate::nosql::address::{Address, ResourceType};
-use crate::nosql::batch::{self, BatchFormat};
-use crate::nosql::operation::{Operation, OperationKind};
+use super::address::{Address, ResourceType};
+use super::batch::{self, BatchFormat};
+use super::operation::{Operation, OperationKind};
+use crate::account::roles::{DataAction, RoleScope};
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum RequiredAccess {

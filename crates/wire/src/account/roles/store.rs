@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pleiad_model::{Error, Result};
 
 use super::{Roles, parse};
-use crate::nosql::file_stamp::FileStamp;
+use crate::account::file_stamp::FileStamp;
 
 pub struct RoleStore {
     path: PathBuf,

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a token contains the version of its permission at the time of issue and an expiry time, signed with the
 //! account's secret. It therefore survives a restart and becomes invalid once its permission is replaced or deleted.
-//! `permissions` decides what a permission allows.
+//! What a permission allows is the API's to decide.
 //!
 //! ```text
 //! type=resource&ver=1&sig=base64url( 05 │ rid len u8 │ permission's rid │ version u64 │ expires u64, seconds │ tag 32 )
@@ -11,7 +11,7 @@
 use pleiad_engine::Permission;
 use pleiad_model::resource_id::PermissionRid;
 
-use super::continuation::TokenSigner;
+use super::TokenSigner;
 
 /// Distinguishes these bytes from continuations, which are signed with the same secret.
 const VERSION: u8 = 5;
@@ -69,10 +69,10 @@ mod tests {
         #[test]
         fn issued_tokens_redeem_and_edited_ones_do_not(version: u64, expires_s: u64, number: u64, at in 0usize..90, flip in 1u8..128) {
             let user = UserRid { database: DatabaseRid(3), number: 9 };
-            let ticket = ResourceToken { permission: PermissionRid { user, number }, version, expires_s };
-            let token = ticket.issue(&tokens());
+            let resource_token = ResourceToken { permission: PermissionRid { user, number }, version, expires_s };
+            let token = resource_token.issue(&tokens());
             let signature = token.strip_prefix("type=resource&ver=1&sig=").unwrap();
-            prop_assert_eq!(ResourceToken::redeem(signature, &tokens()), Some(ticket));
+            prop_assert_eq!(ResourceToken::redeem(signature, &tokens()), Some(resource_token));
             prop_assert_eq!(ResourceToken::redeem(signature, &TokenSigner::new(&[8; 32])), None);
             let mut edited = signature.as_bytes().to_vec();
             let at = at % edited.len();

@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::nosql::auth::bearer::tests::{Signer, issuer, set_of};
+use crate::account::bearer::tests::{Signer, issuer, set_of};
 
 const CLAIMS: &str = r#"{"iss":"https://issuer/","aud":"https://cosmos.azure.com","exp":1700000600,"oid":"me"}"#;
 const NOW_MS: u64 = 1_700_000_000_000;

@@ -2,8 +2,8 @@
 //!
 //! Invariant: without an assignment a principal may do nothing. A role definition is a set of data actions; an
 //! assignment grants it to a principal (a user, an application, a group) within a scope: the account, a database or a
-//! container. `definition` parses both from the operator's file, `required` determines the action that a request needs,
-//! `store` holds the newest valid file.
+//! container. `definition` parses both from the operator's file, `store` holds the newest valid file. Each API determines
+//! the actions that its operations need.
 //!
 //! ```text
 //! {"sqlRoleDefinitions": [{"id": "…", "roleName": "Writes", "type": "CustomRole", "assignableScopes": ["/"],
@@ -14,7 +14,6 @@
 mod action; // data actions by their documented names
 pub mod store; // the newest valid roles file
 mod definition; // parses the roles file
-mod required; // the data actions that a request requires
 mod scope; // account, database or container
 
 #[cfg(test)]
@@ -24,10 +23,9 @@ use std::collections::HashMap;
 
 pub use action::{ActionSet, DataAction};
 pub use definition::parse;
-pub use required::{RequiredAccess, required_access};
 pub use scope::RoleScope;
 
-use super::auth::Principal;
+use super::Principal;
 
 /// The role assignments of all principals.
 #[derive(Debug, Default, PartialEq, Eq)]
