@@ -67,7 +67,7 @@ impl MetricList<'_> {
         self.add("NormalizedRUConsumption", "Percent", partition.normalized * 100.0, &[range]);
         self.add("TotalRequestUnits", "Count", partition.total_ru, &[range]);
         self.add("TotalRequests", "Count", partition.requests as f64, &[range]);
-        self.add("TotalRequests", "Count", partition.requests_throttled as f64, &[range, ("Status", "429")]);
+        self.add("TotalRequests", "Count", partition.requests_throttled as f64, &[range, ("StatusCode", "429")]);
         for busy in &partition.busiest_keys {
             self.add("PartitionKeyRUConsumption", "Count", busy.ru, &[range, ("PartitionKey", &busy.key)]);
         }

@@ -114,7 +114,7 @@ pub fn check(engine: &Engine, token: ResourceToken, operation: &Operation<'_>) -
 fn insufficient() -> ErrorStatus {
     ErrorStatus::new(
         Status::Forbidden,
-        "Insufficient permissions provided in the authorization header for the corresponding operation. Please retry with another authorization header.",
+        "Insufficient permissions provided in the authorization header for the corresponding request. Please retry with another authorization header.",
     )
 }
 

@@ -164,7 +164,7 @@ fn malformed_headers_are_reported() {
 
 #[test]
 fn keys_are_not_printed_and_must_be_base64() {
-    assert_eq!(format!("{:?}", keys()), "Keys(not shown)");
+    assert_eq!(format!("{:?}", keys()), "AccountKeys(not shown)");
     let error = AccountKeys::new("not base64!", None, None, None).unwrap_err();
     assert!(!error.message.contains("not base64!"), "{error}");
     assert!(AccountKeys::new("", None, None, None).is_err());
