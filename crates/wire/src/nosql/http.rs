@@ -21,7 +21,7 @@ use super::request::{Request, is_read};
 use super::role_access::account_key_required;
 use super::status::ErrorStatus;
 use super::{Frontend, address};
-use crate::listener::{BodyError, ConnectionOrigin, Service, read_body};
+use crate::http::{BodyError, ConnectionOrigin, Service, read_body};
 use crate::management;
 use crate::metrics::MetricOperation;
 

@@ -13,7 +13,7 @@ use pleiad_model::{Consistency, Error, Result, Value, json};
 
 use super::address::{Address, ResourceType};
 use super::{binary_json, session};
-use crate::listener::ConnectionOrigin;
+use crate::http::ConnectionOrigin;
 
 pub struct Request<'a> {
     pub method: &'a Method,

@@ -2,7 +2,7 @@
 //! top of `permissions` states.
 
 use super::*;
-use crate::listener::ConnectionOrigin;
+use crate::http::ConnectionOrigin;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use pleiad_model::partition_key::{KeyKind, KeyVersion};
 use pleiad_model::path::PropertyPath;
