@@ -1,4 +1,4 @@
-//! The bare HTTP server: Pleiad's listener and signature check with a constant answer.
+//! The bare HTTP server: Pleiad's transport, HTTP and signature check with a constant answer.
 //!
 //! Invariant: headers and body of the answer are the bytes that the real server sent for one item, so that the
 //! difference between the two servers is the database and nothing else. It runs as a separate process, because CPU time
@@ -17,9 +17,10 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use pleiad_model::env::{Env, SystemEnv};
 use pleiad_wire::account::{AccountAccess, AccountKeys, AuthTime, TokenSigner};
-use pleiad_wire::listener::{self, ConnectionLimits, ConnectionOrigin, Drain, Service};
+use pleiad_wire::http::{ConnectionOrigin, Http, HttpLimits, Service};
 use pleiad_wire::nosql::address;
 use pleiad_wire::nosql::http::signature::{Credentials, authenticate};
+use pleiad_wire::transport::{ConnectionLimits, Drain, Transport};
 
 use crate::Result;
 use crate::process::ChildProcess;
@@ -44,9 +45,11 @@ pub fn serve(answer: &Path) -> Result {
     runtime.block_on(async {
         let socket = tokio::net::TcpListener::bind("127.0.0.1:0").await.map_err(|e| e.to_string())?;
         println!("{}", socket.local_addr().map_err(|e| e.to_string())?);
-        listener::serve(socket, None, ConnectionLimits::default(), service, Drain::new())
-            .await
-            .map_err(|e| e.to_string())
+        let drain = Drain::new();
+        let mut transport = Transport::new(ConnectionLimits::default(), &drain);
+        transport.add_port([socket], None, Http::new(service, HttpLimits::default()));
+        transport.serve().await;
+        Ok(())
     })
 }
 

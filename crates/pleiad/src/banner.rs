@@ -25,6 +25,7 @@ fn text(settings: &Settings, endpoints: &Endpoints, authority: Option<&Path>) ->
         lines.push(("key", key.to_owned()));
         lines.push(("connect", format!("AccountEndpoint={}/;AccountKey={key};", endpoints.preferred())));
     }
+    lines.extend(endpoints.further.iter().map(|endpoint| (endpoint.name, endpoint.address.clone())));
     lines.push(("data", data_location(&settings.storage)));
     if let Some(authority) = authority.filter(|_| settings.protocols.has_https()) {
         lines.push(("https", format!("`pleiad trust` makes clients trust {}", authority.display())));

@@ -10,6 +10,7 @@ mod toml_document; // TOML with line numbers
 mod file; // the configuration file
 mod keys; // the account's keys
 mod print; // list, sample and documentation
+mod port; // the ports to open
 mod profile; // the service's limits in earlier years
 mod settings; // the checked result: rules between settings, derived values
 mod precedence; // flag, variable, file, default
@@ -21,6 +22,7 @@ mod tests;
 
 pub use command::{Command, Print, TrustCommand, parse};
 pub use keys::{AccountKey, new_key};
+pub use port::PortPlan;
 pub use precedence::{Environment, FlagValues};
 pub use print::{list, markdown, sample};
 pub use settings::{DurabilitySetting, OwnCertificate, Settings, Storage};

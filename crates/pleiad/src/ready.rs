@@ -7,7 +7,8 @@
 //! {"ready":true,"endpoint":"http://localhost:8081","https":"https://localhost:8081","port":8081,"pid":4242}
 //! ```
 //!
-//! `https` is missing when HTTPS is off; when only HTTPS is on, `endpoint` is the HTTPS URL, too.
+//! `https` is missing when HTTPS is off; when only HTTPS is on, `endpoint` is the HTTPS URL, too. Every protocol with a
+//! port of its own adds a member with its name.
 
 #[cfg(test)]
 mod tests;
@@ -46,5 +47,8 @@ fn line(endpoints: &Endpoints, pid: u32) -> String {
     }
     ready.set("port", i64::from(endpoints.port));
     ready.set("pid", i64::from(pid));
+    for endpoint in &endpoints.further {
+        ready.set(endpoint.name, endpoint.address.as_str());
+    }
     json::to_string(&Value::from(ready)) + "\n"
 }

@@ -4,9 +4,9 @@
 //! answered, within `shutdown-timeout-s`. Every acknowledged write is durable when the process ends.
 
 mod declare; // creates declared databases, containers and items
+mod ports; // binds the ports
 
 use std::io::IsTerminal;
-use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,16 +17,17 @@ use pleiad_model::{Error, Result};
 use pleiad_storage::{AnyStore, Memory, RocksOptions, RocksStore};
 use pleiad_wire::account::bearer::Issuer;
 use pleiad_wire::account::{AccountAccess, AccountKeys, BearerAccess, TokenSigner};
-use pleiad_wire::listener::{self, ConnectionLimits, Drain, tls_config_of};
+use pleiad_wire::http::{Http, HttpLimits};
 use pleiad_wire::metrics::Metrics;
 use pleiad_wire::nosql::{Account, Frontend, NosqlApi};
+use pleiad_wire::transport::{ConnectionLimits, Drain, Transport, tls_config_of};
 use pleiad_wire::webhook::Webhook;
-use tokio::net::TcpListener;
 
 use crate::certificate::{self, Identity};
-use crate::config::{DurabilitySetting, LogFormat, RunMode, Settings, Storage};
+use crate::config::{DurabilitySetting, LogFormat, PortPlan, RunMode, Settings, Storage};
 use crate::endpoint::Endpoints;
 use crate::{alerts, banner, ready};
+use ports::BoundPorts;
 
 pub fn run(settings: Settings) -> Result<()> {
     start_log(&settings);
@@ -39,9 +40,9 @@ pub fn run(settings: Settings) -> Result<()> {
 }
 
 async fn serve(settings: Settings) -> Result<()> {
-    // Bind the port first: if it is in use, the server stops before it touches the data.
-    let sockets = bind(&settings).await?;
-    let port = sockets.first().map_or(settings.port, |(_, address)| address.port());
+    // Bind the ports first: if one is in use, the server stops before it touches the data.
+    let mut ports = BoundPorts::bind(&settings.addresses, &settings.ports).await?;
+    let main = ports.take(PortPlan::MAIN).ok_or_else(|| Error::internal("the main port was not planned"))?;
     let https = settings.protocols.has_https();
     let identity = https.then(|| certificate::identity(&settings, SystemEnv.now_ms())).transpose()?;
     let authority = identity.as_ref().and_then(|identity| identity.authority.clone());
@@ -52,17 +53,12 @@ async fn serve(settings: Settings) -> Result<()> {
     let frontend = Arc::new(frontend(&settings, account_host.clone(), clock, authority.as_deref()).await?);
     let tls = identity.map(|Identity { chain, key, .. }| tls_config_of(chain, key)).transpose()?;
     let drain = Drain::new();
-    for (socket, _) in sockets {
-        let accepting = listener::serve(socket, tls.clone(), limits(&settings), frontend.clone(), drain.clone());
-        tokio::spawn(async move {
-            if let Err(error) = accepting.await {
-                tracing::error!(%error, "a listener stopped");
-            }
-        });
-    }
+    let mut transport = Transport::new(connection_limits(&settings), &drain);
+    transport.add_port(main.sockets, tls.as_ref(), Http::new(frontend, http_limits(&settings)));
+    tokio::spawn(transport.serve());
     alerts::watch(account_host.clone(), settings.alert_webhook.as_deref().map(Webhook::new).transpose()?);
     let stop = stop_signal()?;
-    let endpoints = Endpoints::new(&settings, port);
+    let endpoints = Endpoints::new(&settings, main.number, Vec::new());
     banner::print(&settings, &endpoints, authority.as_deref());
     ready::announce(&endpoints, settings.ready_fd)?;
 
@@ -75,42 +71,6 @@ async fn serve(settings: Settings) -> Result<()> {
     }
     account_host.close().await;
     Ok(())
-}
-
-/// The first address must be bound. The others are aliases of it (`::1` beside `127.0.0.1`) and are bound where the
-/// machine has them.
-async fn bind(settings: &Settings) -> Result<Vec<(TcpListener, SocketAddr)>> {
-    let mut sockets: Vec<(TcpListener, SocketAddr)> = Vec::new();
-    for &address in &settings.addresses {
-        let port = sockets.first().map_or(settings.port, |(_, bound)| bound.port());
-        match bind_one(address, port).await {
-            Ok(bound) => sockets.push(bound),
-            Err(error) if sockets.is_empty() => return Err(cannot_bind(address, port, &error)),
-            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
-                tracing::warn!(%address, port, "another program uses this port on this address: clients that try the address first reach that program");
-            }
-            Err(error) => tracing::debug!(%address, %error, "cannot listen on this additional address"),
-        }
-    }
-    Ok(sockets)
-}
-
-async fn bind_one(address: IpAddr, port: u16) -> std::io::Result<(TcpListener, SocketAddr)> {
-    let socket = TcpListener::bind((address, port)).await?;
-    let bound = socket.local_addr()?;
-    Ok((socket, bound))
-}
-
-fn cannot_bind(address: IpAddr, port: u16, error: &std::io::Error) -> Error {
-    match error.kind() {
-        std::io::ErrorKind::AddrInUse => Error::unavailable(format!(
-            "port {port} is already in use: stop what uses it, or choose another with --port (0 takes any free one)."
-        )),
-        std::io::ErrorKind::PermissionDenied => Error::unavailable(format!(
-            "port {port} may not be opened by this user: choose one above 1023 with --port."
-        )),
-        _ => Error::unavailable(format!("cannot listen on {address} port {port}: {error}")),
-    }
 }
 
 /// With `clock` (dev only), tests can move the server's time.
@@ -206,14 +166,16 @@ async fn bearer_access(settings: &Settings) -> Result<Arc<BearerAccess>> {
     Ok(access)
 }
 
-fn limits(settings: &Settings) -> ConnectionLimits {
+fn connection_limits(settings: &Settings) -> ConnectionLimits {
     ConnectionLimits {
         connections_max: settings.connections_max,
-        header_bytes_max: settings.header_bytes_max,
-        header_read_timeout: settings.slow_client_timeout,
-        body_bytes_max: settings.body_bytes_max,
+        slow_client_timeout: settings.slow_client_timeout,
         ..ConnectionLimits::default()
     }
+}
+
+fn http_limits(settings: &Settings) -> HttpLimits {
+    HttpLimits { header_bytes_max: settings.header_bytes_max, ..HttpLimits::default() }
 }
 
 /// Installs the signal handlers. This happens before the ready line is written, because its reader may send a signal

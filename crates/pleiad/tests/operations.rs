@@ -1,4 +1,4 @@
-//! Every operation of the NoSQL API, built by hand as a second transport would build it, gets the reply that it gets
+//! Every operation of the NoSQL API, built by hand as the decoder of a second protocol would build it, gets the reply that it gets
 //! over HTTP: the same status, body and metadata.
 //!
 //! Two accounts with the same clock and the same random numbers execute the same steps, one over a connection and one
@@ -23,13 +23,14 @@ use pleiad_model::partition_key::{EpkRange, PartitionKey};
 use pleiad_model::{Consistency, Value, json};
 use pleiad_storage::{AnyStore, Memory};
 use pleiad_wire::account::{AccountAccess, AccountKeys, Caller, TokenSigner};
-use pleiad_wire::listener::{self, ConnectionLimits, Drain};
+use pleiad_wire::http::{Http, HttpLimits};
 use pleiad_wire::metrics::Metrics;
 use pleiad_wire::nosql::operation::{
     Endpoint, OfferMigration, Operation, OperationKind as Kind, Options, PageRows, RequestedConsistency,
 };
 use pleiad_wire::nosql::reply::Reply;
 use pleiad_wire::nosql::{Account, Frontend, NosqlApi, address};
+use pleiad_wire::transport::{ConnectionLimits, Drain, Transport};
 use tokio::net::TcpListener;
 
 type Result<T = ()> = std::result::Result<T, String>;
@@ -353,7 +354,9 @@ async fn an_operation_built_by_hand_gets_the_reply_that_it_gets_over_http() {
     let frontend = Frontend::new(served, Arc::new(Metrics::new(false)), None, 4 << 20, false);
     let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = socket.local_addr().unwrap().port();
-    tokio::spawn(listener::serve(socket, None, ConnectionLimits::default(), Arc::new(frontend), Drain::new()));
+    let mut transport = Transport::new(ConnectionLimits::default(), &Drain::new());
+    transport.add_port([socket], None, Http::new(Arc::new(frontend), HttpLimits::default()));
+    tokio::spawn(transport.serve());
     let mut client = Client::new(port);
     let container = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#;
     let created = vec![

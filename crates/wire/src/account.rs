@@ -3,7 +3,7 @@
 //!
 //! Invariant: a `Caller` exists only for a client that proved to have a key of the account, or that has an unexpired
 //! token signed by this account or by the trusted issuer, or an emulator token with the text of the primary key.
-//! Secrets are compared in constant time and never printed. This module knows no transport and no API: how a client
+//! Secrets are compared in constant time and never printed. This module knows no protocol and no API: how a client
 //! presents a credential (a header, a handshake) is the API's.
 //!
 //! Modules are listed in reading order.

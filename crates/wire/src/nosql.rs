@@ -1,9 +1,9 @@
-//! Cosmos DB for NoSQL: operations and their replies, and the transports that carry them. Modules are listed in reading
+//! Cosmos DB for NoSQL: operations and their replies, and the protocols that carry them. Modules are listed in reading
 //! order.
 
-pub mod operation; // what a request asks for, whatever transport it came by
+pub mod operation; // what a request asks for, whatever protocol carries it
 pub mod sdk; // what is known about particular SDKs
-pub mod http; // the HTTP transport: decoder, encoder, signatures
+pub mod http; // HTTP: decoder, encoder, signatures
 pub mod address; // the resource that a path names
 mod permissions; // authorization by resource token
 mod required_access; // the data actions that an operation needs
@@ -45,7 +45,7 @@ pub struct Account {
     pub consistency: Consistency,
 }
 
-/// The NoSQL API of one account, whatever the transport.
+/// The NoSQL API of one account, whatever the protocol.
 pub struct NosqlApi {
     account_host: Arc<AccountHost>,
     access: Arc<AccountAccess>,

@@ -34,8 +34,10 @@ impl Environment {
 
     fn values(&self, setting: &Setting) -> Option<Vec<String>> {
         let value = self.get(&setting.variable())?;
-        // Kubernetes sets PLEIAD_PORT=tcp://10.0.0.7:8081 in every pod beside a Service named "pleiad".
-        if setting.name == "port" && value.starts_with("tcp://") {
+        // Kubernetes sets PLEIAD_PORT=tcp://10.0.0.7:8081 in every pod beside a Service named "pleiad", and
+        // PLEIAD_MONGO_PORT beside "pleiad-mongo".
+        let is_port = setting.name == "port" || setting.name.ends_with("-port");
+        if is_port && value.starts_with("tcp://") {
             return None;
         }
         match setting.arity {

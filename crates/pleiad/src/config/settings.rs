@@ -14,6 +14,7 @@ use pleiad_wire::account::bearer::jwks_cache::JwksLocation;
 use super::address;
 use super::file::ConfigFile;
 use super::keys::ConfiguredKeys;
+use super::port::{self, PortPlan};
 use super::precedence::{Environment, FlagValues, RawSettings, config_path};
 use super::table::{ParsedSettings, RunMode};
 use super::value::{Consistency, DurabilityMode, LogFormat, LogLevel, Tls, Url};
@@ -25,7 +26,8 @@ pub struct Settings {
 
     /// The first must be bound, the others are bound where the machine has them.
     pub addresses: Vec<IpAddr>,
-    pub port: u16,
+    /// The main port first.
+    pub ports: Vec<PortPlan>,
     /// The host name in the endpoints that clients get.
     pub public_name: String,
     pub protocols: Protocols,
@@ -147,7 +149,7 @@ fn derive_settings(
         [parsed.primary_key, parsed.secondary_key, parsed.primary_read_only_key, parsed.secondary_read_only_key];
     Ok(Settings {
         mode,
-        port: parsed.port,
+        ports: port::plan(mode, parsed.port, &[]),
         public_name: address::public_name(&parsed.host, &addresses),
         addresses,
         protocols: protocols(mode, parsed.tls, own_certificate.is_some()),

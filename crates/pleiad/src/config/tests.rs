@@ -8,6 +8,7 @@ use proptest::prelude::*;
 
 use super::file::ConfigFile;
 use super::keys::WELL_KNOWN_KEY;
+use super::port::{PortSetting, plan};
 use super::settings::Protocols;
 use super::table::{FIELDS, Preset, Setting, TABLE};
 use super::value::{ByteCount, Field, SettingValue};
@@ -32,6 +33,10 @@ fn dev(line: &str) -> Settings {
     resolve(&format!("dev {line}"), &[]).expect(line)
 }
 
+fn main_port(settings: &Settings) -> u16 {
+    settings.ports[0].number
+}
+
 #[track_caller]
 fn assert_rejected(line: &str, variables: &[(&str, &str)], wanted: &[&str]) {
     let message = resolve(line, variables).expect_err("should have been rejected").message;
@@ -52,16 +57,39 @@ fn a_flag_beats_a_variable_beats_the_file_beats_the_default() {
     let (_keep, path) = file("port = 1003");
     let config = format!("dev --config {}", path.display());
     let variable = [("PLEIAD_PORT", "1002")];
-    assert_eq!(resolve(&format!("{config} --port 1001"), &variable).unwrap().port, 1001);
-    assert_eq!(resolve(&config, &variable).unwrap().port, 1002);
-    assert_eq!(resolve(&config, &[]).unwrap().port, 1003);
-    assert_eq!(dev("").port, 8081);
+    assert_eq!(main_port(&resolve(&format!("{config} --port 1001"), &variable).unwrap()), 1001);
+    assert_eq!(main_port(&resolve(&config, &variable).unwrap()), 1002);
+    assert_eq!(main_port(&resolve(&config, &[]).unwrap()), 1003);
+    assert_eq!(main_port(&dev("")), 8081);
+}
+
+/// Name, number and whether it is required.
+fn further_ports(mode: RunMode, main: u16, given: Option<u16>) -> Vec<(&'static str, u16, bool)> {
+    let echo = PortSetting { name: "echo", setting: "echo-port", emulator: 7000, given };
+    let plans = plan(mode, main, &[echo]);
+    assert_eq!((plans[0].name, plans[0].number, plans[0].required), (PortPlan::MAIN, main, true));
+    plans[1..].iter().map(|plan| (plan.name, plan.number, plan.required)).collect()
+}
+
+#[test]
+fn dev_opens_the_emulators_ports_and_serve_those_that_are_given() {
+    assert_eq!(further_ports(RunMode::Dev, 8081, None), [("echo", 7000, false)]);
+    assert_eq!(further_ports(RunMode::Serve, 8081, None), []);
+    for mode in [RunMode::Dev, RunMode::Serve] {
+        assert_eq!(further_ports(mode, 8081, Some(7001)), [("echo", 7001, true)]);
+    }
+}
+
+#[test]
+fn with_a_free_main_port_the_default_ports_are_free_ones_too() {
+    assert_eq!(further_ports(RunMode::Dev, 0, None), [("echo", 0, false)]);
+    assert_eq!(further_ports(RunMode::Dev, 0, Some(7001)), [("echo", 7001, true)]);
 }
 
 #[test]
 fn empty_variables_and_kubernetes_service_ports_are_ignored() {
-    assert_eq!(resolve("dev", &[("PLEIAD_PORT", "")]).unwrap().port, 8081);
-    assert_eq!(resolve("dev", &[("PLEIAD_PORT", "tcp://10.0.0.7:9999")]).unwrap().port, 8081);
+    assert_eq!(main_port(&resolve("dev", &[("PLEIAD_PORT", "")]).unwrap()), 8081);
+    assert_eq!(main_port(&resolve("dev", &[("PLEIAD_PORT", "tcp://10.0.0.7:9999")]).unwrap()), 8081);
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! Tests of the ready line, which test harnesses wait for.
 
 use super::*;
+use crate::endpoint::ProtocolEndpoint;
 
 fn endpoints(http: bool, https: bool) -> Endpoints {
     let at = |scheme: &str| format!("{scheme}://localhost:8081");
-    Endpoints { port: 8081, http: http.then(|| at("http")), https: https.then(|| at("https")) }
+    Endpoints { port: 8081, http: http.then(|| at("http")), https: https.then(|| at("https")), further: Vec::new() }
 }
 
 #[test]
@@ -12,6 +13,15 @@ fn the_ready_line_is_one_json_object_with_all_endpoints() {
     assert_eq!(
         line(&endpoints(true, true), 4242),
         "{\"ready\":true,\"endpoint\":\"http://localhost:8081\",\"https\":\"https://localhost:8081\",\"port\":8081,\"pid\":4242}\n"
+    );
+}
+
+#[test]
+fn protocols_with_their_own_ports_add_members() {
+    let echo = ProtocolEndpoint { name: "echo", address: "echo://localhost:7".to_owned() };
+    assert_eq!(
+        line(&Endpoints { further: vec![echo], ..endpoints(true, false) }, 4242),
+        "{\"ready\":true,\"endpoint\":\"http://localhost:8081\",\"port\":8081,\"pid\":4242,\"echo\":\"echo://localhost:7\"}\n"
     );
 }
 

@@ -26,7 +26,7 @@ use super::role_access::account_key_required;
 use super::status::{ErrorStatus, Status};
 use super::{Frontend, is_unavailable};
 use crate::account::{AuthError, AuthTime, Caller};
-use crate::listener::{BodyError, ConnectionOrigin, Service, read_body};
+use crate::http::{BodyError, ConnectionOrigin, Service, read_body};
 use crate::management;
 use crate::metrics::MetricOperation;
 use encode::Diagnostics;

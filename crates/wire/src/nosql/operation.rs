@@ -1,6 +1,6 @@
-//! An operation of the NoSQL API: what a request asks for, whatever transport it came by.
+//! An operation of the NoSQL API: what a request asks for, whatever protocol carries it.
 //!
-//! Guarantees: an `Operation` names no header, method or frame. A transport has a decoder that makes operations
+//! Guarantees: an `Operation` names no header, method or frame. A protocol has a decoder that makes operations
 //! (`http::decode`) and an encoder for replies; `translate` carries operations out.
 //!
 //! ```text
@@ -106,7 +106,7 @@ pub struct Options<'a> {
     /// A date, such as `2018-12-31`; `None` means the newest.
     pub api_version: Option<&'a str>,
     pub sdk: Sdk,
-    /// The endpoint as the client spells it; empty where the transport has none.
+    /// The endpoint as the client spells it; empty where the protocol has none.
     pub endpoint: Endpoint<'a>,
     /// The `_rid` that the client expects the container to have.
     pub intended_container: Option<&'a str>,

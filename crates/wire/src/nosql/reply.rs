@@ -1,4 +1,4 @@
-//! Replies: status, body and metadata, which the encoder of a transport turns into headers or tokens.
+//! Replies: status, body and metadata, which the encoder of a protocol turns into headers or tokens.
 
 use bytes::Bytes;
 use pleiad_engine::{Container, EngineResponse, PartitionLsn};

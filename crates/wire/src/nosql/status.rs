@@ -5,7 +5,7 @@ use pleiad_model::{Error, ExceededLimit, Kind, Object, Throttle, json};
 
 use crate::account::AuthError;
 
-/// The status of a reply. The numbers are those of HTTP; every transport of this API has them.
+/// The status of a reply. The numbers are those of HTTP; every protocol of this API has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Status {

@@ -13,7 +13,7 @@ use pleiad_engine::{BucketId, ChangeMode, Priority, ThroughputRequest, Triggers}
 use pleiad_model::partition_key::{EffectiveKey, EpkRange, PartitionKey};
 use pleiad_model::{Consistency, Error, Result, json};
 
-use crate::listener::ConnectionOrigin;
+use crate::http::ConnectionOrigin;
 use crate::nosql::address::{Address, ResourceType};
 use crate::nosql::operation::{
     Endpoint, OfferMigration, Operation, OperationKind, Options, PageRows, ReadStrategy, RequestedConsistency,

@@ -4,7 +4,7 @@ use http::Method;
 use http::request::Parts;
 
 use super::decode;
-use crate::listener::ConnectionOrigin;
+use crate::http::ConnectionOrigin;
 use crate::nosql::address::Address;
 use crate::nosql::operation::Operation;
 

@@ -27,24 +27,24 @@ const AT_REST: u8 = 0;
 const POLLED: u8 = 1;
 const WOKEN: u8 = 2;
 
-/// Receives the wakes of the work.
-struct Ear {
+/// The waker that the work gets.
+struct WakeState {
     state: AtomicU8,
     runtime: Mutex<Waker>,
 }
 
-pub(super) async fn again<F: Future>(work: F) -> F::Output {
-    let ear = Arc::new(Ear { state: AtomicU8::new(AT_REST), runtime: Mutex::new(Waker::noop().clone()) });
-    let waker = Waker::from(ear.clone());
+pub(super) async fn poll_again_on_self_wake<F: Future>(work: F) -> F::Output {
+    let wakes = Arc::new(WakeState { state: AtomicU8::new(AT_REST), runtime: Mutex::new(Waker::noop().clone()) });
+    let waker = Waker::from(wakes.clone());
     let mut work = pin!(work);
     poll_fn(|cx| {
-        ear.remember(cx.waker());
+        wakes.set_runtime_waker(cx.waker());
         for _ in 0..POLLS_MAX {
-            ear.state.store(POLLED, Ordering::SeqCst); // wakes before this point are covered by this poll
+            wakes.state.store(POLLED, Ordering::SeqCst); // wakes before this point are covered by this poll
             if let Poll::Ready(done) = work.as_mut().poll(&mut Context::from_waker(&waker)) {
                 return Poll::Ready(done);
             }
-            if ear.state.swap(AT_REST, Ordering::SeqCst) & WOKEN == 0 {
+            if wakes.state.swap(AT_REST, Ordering::SeqCst) & WOKEN == 0 {
                 return Poll::Pending;
             }
         }
@@ -54,13 +54,13 @@ pub(super) async fn again<F: Future>(work: F) -> F::Output {
     .await
 }
 
-impl Ear {
-    fn remember(&self, waker: &Waker) {
+impl WakeState {
+    fn set_runtime_waker(&self, waker: &Waker) {
         self.runtime.lock().unwrap_or_else(PoisonError::into_inner).clone_from(waker); // skips identical wakers
     }
 }
 
-impl Wake for Ear {
+impl Wake for WakeState {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -80,22 +80,22 @@ mod tests {
 
     /// Counts how often the runtime is woken.
     #[derive(Default)]
-    struct ListenerRuntime(AtomicUsize);
+    struct CountingWaker(AtomicUsize);
 
-    impl Wake for ListenerRuntime {
+    impl Wake for CountingWaker {
         fn wake(self: Arc<Self>) {
             self.0.fetch_add(1, Ordering::SeqCst);
         }
     }
 
-    impl ListenerRuntime {
-        fn told(&self) -> usize {
+    impl CountingWaker {
+        fn wakes(&self) -> usize {
             self.0.load(Ordering::SeqCst)
         }
     }
 
     /// Wakes itself in its first polls, then stays pending forever.
-    fn restless(wakes: usize, polls: &AtomicUsize, last: &Mutex<Option<Waker>>) -> impl Future<Output = ()> {
+    fn self_waking(wakes: usize, polls: &AtomicUsize, last: &Mutex<Option<Waker>>) -> impl Future<Output = ()> {
         poll_fn(move |cx| {
             let before = polls.fetch_add(1, Ordering::SeqCst);
             *last.lock().unwrap() = Some(cx.waker().clone());
@@ -107,45 +107,45 @@ mod tests {
     }
 
     #[test]
-    fn who_wakes_itself_is_polled_again_and_only_too_many_times_are_told() {
+    fn a_self_wake_leads_to_a_poll_and_only_too_many_reach_the_runtime() {
         for wakes in [0, 1, POLLS_MAX - 1, POLLS_MAX, POLLS_MAX + 1] {
-            let (runtime, polls, last) = (Arc::new(ListenerRuntime::default()), AtomicUsize::new(0), Mutex::new(None));
+            let (runtime, polls, last) = (Arc::new(CountingWaker::default()), AtomicUsize::new(0), Mutex::new(None));
             let waker = Waker::from(runtime.clone());
-            let mut work = pin!(again(restless(wakes, &polls, &last)));
+            let mut work = pin!(poll_again_on_self_wake(self_waking(wakes, &polls, &last)));
             assert!(work.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
             assert_eq!(polls.load(Ordering::SeqCst), (wakes + 1).min(POLLS_MAX), "{wakes}");
-            assert_eq!(runtime.told(), usize::from(wakes >= POLLS_MAX), "{wakes}");
+            assert_eq!(runtime.wakes(), usize::from(wakes >= POLLS_MAX), "{wakes}");
         }
     }
 
     #[test]
-    fn a_wake_from_outside_is_told_to_whoever_polled_last() {
-        let (first, second) = (Arc::new(ListenerRuntime::default()), Arc::new(ListenerRuntime::default()));
+    fn a_wake_from_outside_reaches_the_runtime_that_polled_last() {
+        let (first, second) = (Arc::new(CountingWaker::default()), Arc::new(CountingWaker::default()));
         let (polls, last) = (AtomicUsize::new(0), Mutex::new(None));
-        let mut work = pin!(again(restless(0, &polls, &last)));
+        let mut work = pin!(poll_again_on_self_wake(self_waking(0, &polls, &last)));
         for runtime in [&first, &second] {
             assert!(work.as_mut().poll(&mut Context::from_waker(&Waker::from(runtime.clone()))).is_pending());
         }
         last.lock().unwrap().take().unwrap().wake();
-        assert_eq!((first.told(), second.told()), (0, 1));
+        assert_eq!((first.wakes(), second.wakes()), (0, 1));
     }
 
     /// Wakes from another thread hit a poll at any point; a lost wake would leave the receiver waiting.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn no_wake_is_lost() {
         const PASSES: usize = 50_000;
-        let (there, mut here) = tokio::sync::mpsc::channel(1);
-        let (back, mut again_there) = tokio::sync::mpsc::channel(1);
-        let echo = tokio::spawn(again(async move {
-            while let Some(pass) = here.recv().await {
-                back.send(pass).await.unwrap();
+        let (send, mut receive) = tokio::sync::mpsc::channel(1);
+        let (send_back, mut receive_back) = tokio::sync::mpsc::channel(1);
+        let echo = tokio::spawn(poll_again_on_self_wake(async move {
+            while let Some(pass) = receive.recv().await {
+                send_back.send(pass).await.unwrap();
             }
         }));
         for pass in 0..PASSES {
-            there.send(pass).await.unwrap();
-            assert_eq!(again_there.recv().await, Some(pass));
+            send.send(pass).await.unwrap();
+            assert_eq!(receive_back.recv().await, Some(pass));
         }
-        drop(there);
+        drop(send);
         echo.await.unwrap();
     }
 }

@@ -17,7 +17,7 @@ pub struct Drain {
 
 /// Held by every task that has to end.
 #[derive(Clone, Debug)]
-pub(super) struct Draining {
+pub struct Draining {
     begun: watch::Receiver<bool>,
 }
 
@@ -31,7 +31,7 @@ impl Drain {
         self.begun.send_replace(true);
     }
 
-    /// Returns true if everything ended within the time. Listeners that are still accepting count as not ended.
+    /// Returns true if everything ended within the time. A transport that is still accepting counts as not ended.
     pub async fn wait(&self, at_most: Duration) -> bool {
         tokio::time::timeout(at_most, self.begun.closed()).await.is_ok()
     }
@@ -49,8 +49,8 @@ impl Default for Drain {
 
 impl Draining {
     /// Returns once the drain has begun, and also if all `Drain` handles were dropped: nothing could end this task
-    /// then.
-    pub(super) async fn begun(&mut self) {
+    /// then. Cancel safe.
+    pub async fn begun(&mut self) {
         let _ = self.begun.wait_for(|begun| *begun).await;
     }
 }
