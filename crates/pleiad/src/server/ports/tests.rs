@@ -79,7 +79,8 @@ async fn a_taken_port_that_is_not_required_is_one_warning() {
     let (_socket, number) = taken().await;
     let log = Log::default();
     let writer = log.clone();
-    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+    let subscriber =
+        tracing_subscriber::fmt().with_ansi(false).with_target(false).with_writer(move || writer.clone()).finish();
     let bound = {
         let _guard = tracing::subscriber::set_default(subscriber);
         BoundPorts::bind(&LOCALHOST, &plans(number, false)).await
