@@ -2,7 +2,7 @@
 
 use http::{Method, StatusCode};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
-use pleiad_engine::{Admitted, FeedRange, PageLimit, Precondition, Target, Verb, WriteOptions};
+use pleiad_engine::{Admitted, FeedRange, ItemRead, PageLimit, Precondition, Target, Verb, WriteOptions};
 use pleiad_model::patch::Patch;
 use pleiad_model::resource_id::ItemRid;
 use pleiad_model::{Error, Result};
@@ -60,11 +60,12 @@ impl RequestContext<'_> {
 
     async fn read_item(&self, request: &Request<'_>, at: &Admitted) -> Handled {
         let (key, session) = (request.partition_key()?, request.session(at)?);
-        let answer = self.engine.read_item(at, key.as_ref(), target(request)?, session.as_ref()).await;
-        let (record, place, charge_ru) = ErrorReply::of(answer)?;
+        let known = request.header("if-none-match");
+        let answer = self.engine.read_item(at, key.as_ref(), target(request)?, known, session.as_ref()).await;
+        let (ItemRead { record, is_unchanged }, place, charge_ru) = ErrorReply::of(answer)?;
         let etag = record.etag().to_string();
-        let reply = if request.header("if-none-match") == Some(&etag) {
-            Reply::empty(StatusCode::NOT_MODIFIED).charged(at.read_ru(pleiad_engine::price::MISS_RU))
+        let reply = if is_unchanged {
+            Reply::empty(StatusCode::NOT_MODIFIED).charged(charge_ru)
         } else {
             let mut body = Vec::new();
             pleiad_engine::write_item(at.container().rid, &record.view(), &mut body);
