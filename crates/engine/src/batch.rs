@@ -19,7 +19,7 @@ use pleiad_partition::key::LogicalKey;
 use pleiad_partition::partition::{RESOURCE_NOT_FOUND, Rejected};
 use pleiad_partition::{ItemKey, OperationEffect, Precondition, Record, Transaction, Verb, price};
 
-use crate::item::{KEY_MISMATCH, draft, key_of_request};
+use crate::item::{ItemRead, KEY_MISMATCH, draft, key_of_request};
 use crate::patch::PreparedPatch;
 use crate::write_retry::{WriteOutcome, WriteTarget, check_writable};
 use crate::{Admitted, Engine, EngineResponse, FeedRange, SessionToken, WriteOptions};
@@ -145,24 +145,39 @@ impl Engine {
         session: Option<&SessionToken>,
     ) -> EngineResponse<Vec<(usize, BatchOperationResult)>> {
         let ts_s = self.now_s();
-        let run = |write_target: WriteTarget| async move {
-            session.map_or(Ok(()), |session| session.check(&write_target.partition))?;
-            let mut tx =
-                write_target.partition.begin_latched(&write_target.container.schema, group.logical.clone(), ts_s).await;
-            let mut answers = Vec::with_capacity(group.operations.len());
-            for (number, operation) in &group.operations {
-                let answer = self.run_operation(at, &mut tx, group, operation).await;
-                let failed = answer.result.is_err();
-                answers.push((*number, answer));
-                if failed && failure == FailureMode::Abort {
-                    return abort_batch(tx, answers, group).await;
-                }
+        self.with_current_partition(at, &group.logical, |mut target| async move {
+            let outcome = self.run_operations(at, &mut target, group, failure, session, ts_s).await;
+            (target.admission, outcome)
+        })
+        .await
+    }
+
+    /// Runs the operations of a group in one transaction. Each is charged as soon as it has run.
+    async fn run_operations(
+        &self,
+        at: &Admitted,
+        target: &mut WriteTarget<'_>,
+        group: &BatchGroup<'_>,
+        failure: FailureMode,
+        session: Option<&SessionToken>,
+        ts_s: u32,
+    ) -> Result<WriteOutcome<Vec<(usize, BatchOperationResult)>>, Rejected> {
+        let WriteTarget { partition, container, admission } = target;
+        admission.check_session(at, session)?;
+        let mut tx = partition.begin_latched(&container.schema, group.logical.clone(), ts_s).await;
+        let mut answers = Vec::with_capacity(group.operations.len());
+        for (number, operation) in &group.operations {
+            let answer = self.run_operation(at, &mut tx, group, operation).await;
+            let failed = answer.result.is_err();
+            admission.charge(answer.charge_ru);
+            answers.push((*number, answer));
+            if failed && failure == FailureMode::Abort {
+                return abort_batch(tx, answers, group).await;
             }
-            let charge_ru = answers.iter().map(|(_, answer)| answer.charge_ru).sum();
-            let lsn = tx.commit().await?;
-            Ok(WriteOutcome { value: answers, lsn, charge_ru })
-        };
-        self.with_current_partition(at, &group.logical, run).await
+        }
+        let charge_ru = answers.iter().map(|(_, answer)| answer.charge_ru).sum();
+        let lsn = tx.commit().await?;
+        Ok(WriteOutcome { value: answers, lsn, charge_ru })
     }
 
     async fn run_operation(
@@ -210,8 +225,9 @@ impl Engine {
                 let missing =
                     || Rejected { error: Error::not_found(RESOURCE_NOT_FOUND), charge_ru: at.read_ru(price::MISS_RU) };
                 let record = tx.read(&group.item(operation)?).await?.ok_or_else(missing)?;
-                let (done, charge_ru) = read_result(record, operation.known_etag.as_deref());
-                Ok((done, at.read_ru(charge_ru)))
+                let read = ItemRead::new(record, operation.known_etag.as_deref());
+                let charge_ru = at.read_ru(read.charge_ru());
+                Ok((OperationOutcome::from(read), charge_ru))
             }
             BatchAction::Delete => {
                 let effect = tx.delete(&group.item(operation)?, &options.condition).await?;
@@ -345,12 +361,10 @@ fn write_result(effect: OperationEffect) -> Result<(OperationOutcome, f64), Reje
     Ok((if created { OperationOutcome::Created(record) } else { OperationOutcome::Replaced(record) }, charge_ru))
 }
 
-fn read_result(record: Record, known_etag: Option<&str>) -> (OperationOutcome, f64) {
-    if known_etag.is_some_and(|known| known == record.etag().to_string()) {
-        return (OperationOutcome::Unchanged(record), price::MISS_RU);
+impl From<ItemRead> for OperationOutcome {
+    fn from(ItemRead { record, is_unchanged }: ItemRead) -> Self {
+        if is_unchanged { OperationOutcome::Unchanged(record) } else { OperationOutcome::Read(record) }
     }
-    let charge_ru = price::read(record.body().len());
-    (OperationOutcome::Read(record), charge_ru)
 }
 
 #[cfg(test)]

@@ -10,10 +10,12 @@
 //!    └ read first. It has changes: they are the page, and p0 moves to the end of the queue.
 //! ```
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use pleiad_model::partition_key::EpkRange;
-use pleiad_model::{Error, Kind, Result};
+use pleiad_model::{Error, Result};
 use pleiad_partition::change_feed::{ChangeQuery, FeedStart};
 use pleiad_partition::feed::{KeyScope, PageLimit};
 use pleiad_partition::ttl::Expiry;
@@ -22,9 +24,9 @@ use pleiad_partition::{Partition, Record, price};
 
 use crate::feed::{FeedRange, ResolvedRange, resolve};
 use crate::meter::Meter;
-use crate::response::{EngineResponse, PartitionLsn, partition_lsn};
+use crate::response::{EngineResponse, FeedCharge, partition_lsn};
 use crate::session::SessionToken;
-use crate::{Admitted, Engine};
+use crate::{Admission, Admitted, Engine};
 
 /// Which changes of an item are returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +103,7 @@ impl ChangedItems {
 
 /// A cursor and the one partition that holds its range.
 struct ChangeSlice<'a> {
-    partition: &'a Partition,
+    partition: &'a Arc<Partition>,
     cursor: ChangeCursor,
 }
 
@@ -115,13 +117,6 @@ impl ChangeSlice<'_> {
     }
 }
 
-/// The charge of a page, and the partition that was read last.
-#[derive(Default)]
-struct ChangeFeedCharge {
-    charge_ru: f64,
-    served_by: Option<PartitionLsn>,
-}
-
 impl Engine {
     pub async fn change_feed(
         &self,
@@ -129,17 +124,9 @@ impl Engine {
         request: &ChangeRequest,
         session: Option<&SessionToken>,
     ) -> EngineResponse<ChangeFeedPage> {
-        let mut served = ChangeFeedCharge::default();
+        let mut served = FeedCharge::default();
         let result = read_page(&self.meter, at, request, session, &mut served).await;
-        let min_ru = match &result {
-            Err(Error { kind: Kind::Throttled { .. }, .. }) => 0.0,
-            _ => price::MISS_RU,
-        };
-        let answer = EngineResponse::priced(result, served.charge_ru.max(min_ru));
-        match served.served_by {
-            Some(served_by) => answer.served_by(served_by),
-            None => answer,
-        }
+        served.into_response(result)
     }
 }
 
@@ -149,25 +136,24 @@ async fn read_page(
     at: &Admitted,
     request: &ChangeRequest,
     session: Option<&SessionToken>,
-    served: &mut ChangeFeedCharge,
+    served: &mut FeedCharge,
 ) -> Result<ChangeFeedPage> {
     check_mode(at, request)?;
     // Change feed processors hold a lease for each range, and split the lease when they learn that the range was split
     // or merged.
     at.check_current(&request.scope)?;
     let resolved = resolve(at, &request.scope)?;
-    let mut queue = slices(at, &resolved, request).await?;
+    let mut queue = slices(meter, at, &resolved, request, session, served).await?;
     let mut changes = ChangedItems::Latest(Vec::new());
     for _ in 0..queue.len() {
         let Some(mut slice) = queue.pop_front() else { break };
+        // Before the read: the session token must not cover more than was read.
         served.served_by = Some(partition_lsn(slice.partition));
-        session.map_or(Ok(()), |session| session.check(slice.partition))?;
-        let visit = meter.enter(at, slice.partition)?;
+        let mut admission = meter.admit(at, Cow::Borrowed(slice.partition), None)?;
         let query = change_query(&resolved, request, &slice.cursor, at.expiry());
-        (changes, slice.cursor.lsn) = partition_page(slice.partition, request, &query).await?;
-        let charge_ru = at.read_ru(changes.charge_ru());
-        meter.pay(visit, charge_ru, None);
-        served.charge_ru += charge_ru;
+        let page = read_admitted(at, &mut admission, request, &query, session).await;
+        served.charge_ru += admission.settle();
+        (changes, slice.cursor.lsn) = page?;
         queue.push_back(slice);
         if !changes.is_empty() {
             break;
@@ -176,12 +162,17 @@ async fn read_page(
     Ok(ChangeFeedPage { changes, next: merge_adjacent(queue) })
 }
 
-async fn partition_page(
-    partition: &Partition,
+/// The changes of one partition, and the LSN up to which they are complete.
+async fn read_admitted(
+    at: &Admitted,
+    admission: &mut Admission<'_>,
     request: &ChangeRequest,
     query: &ChangeQuery,
+    session: Option<&SessionToken>,
 ) -> Result<(ChangedItems, u64)> {
-    Ok(match request.mode {
+    admission.begin_read(at, session)?;
+    let partition = admission.partition();
+    let (changes, lsn) = match request.mode {
         ChangeMode::LatestVersion => {
             let page = partition.changes(query, request.limit).await?;
             (ChangedItems::Latest(page.records), page.lsn)
@@ -190,7 +181,9 @@ async fn partition_page(
             let page = partition.versions(query, request.limit).await?;
             (ChangedItems::Versions(page.versions), page.lsn)
         }
-    })
+    };
+    admission.charge_at_least(at.read_ru(changes.charge_ru()));
+    Ok((changes, lsn))
 }
 
 /// Versions are stored only if the container's policy says so, and only from then on.
@@ -226,9 +219,12 @@ fn change_query(
 
 /// The requested ranges, cut at partition boundaries, each with the LSN up to which it has been read.
 async fn slices<'a>(
+    meter: &Meter,
     at: &'a Admitted,
     resolved: &ResolvedRange,
     request: &ChangeRequest,
+    session: Option<&SessionToken>,
+    served: &mut FeedCharge,
 ) -> Result<VecDeque<ChangeSlice<'a>>> {
     let all = |lsn| vec![ChangeCursor { keys: resolved.keys.clone(), lsn }];
     let (cursors, start) = match &request.from {
@@ -239,11 +235,30 @@ async fn slices<'a>(
     };
     let mut slices = split_by_partition(at, &cursors);
     if let Some(start) = start {
-        for slice in &mut slices {
-            slice.cursor.lsn = slice.partition.lsn_at(start).await?;
+        for ChangeSlice { partition, cursor } in &mut slices {
+            cursor.lsn = match start {
+                FeedStart::Beginning | FeedStart::Now => partition.lsn_at(start).await?,
+                FeedStart::Time(_) => {
+                    let mut admission = meter.admit(at, Cow::Borrowed(*partition), None)?;
+                    let searched = search_start(at, &mut admission, start, session).await;
+                    served.charge_ru += admission.settle();
+                    searched?
+                }
+            };
         }
     }
     Ok(slices)
+}
+
+/// The search for a time reads the partition, and costs a miss.
+async fn search_start(
+    at: &Admitted,
+    admission: &mut Admission<'_>,
+    start: FeedStart,
+    session: Option<&SessionToken>,
+) -> Result<u64> {
+    admission.begin_read(at, session)?;
+    admission.partition().lsn_at(start).await
 }
 
 fn split_by_partition<'a>(at: &'a Admitted, cursors: &[ChangeCursor]) -> VecDeque<ChangeSlice<'a>> {

@@ -8,7 +8,7 @@ use pleiad_partition::key::LogicalKey;
 use pleiad_partition::price;
 
 use crate::item::key_of_request;
-use crate::write_retry::{WriteOutcome, WriteTarget};
+use crate::write_retry::WriteOutcome;
 use crate::{Admitted, Engine, EngineResponse};
 
 impl Engine {
@@ -19,12 +19,17 @@ impl Engine {
         };
         let logical = &LogicalKey::new(at.container.schema.key.as_ref(), &key);
         let ts_s = self.now_s();
-        let delete = |write_target: WriteTarget| async move {
-            let lsn =
-                write_target.partition.delete_by_partition_key(&write_target.container.schema, logical, ts_s).await?;
-            Ok(WriteOutcome { value: (), lsn, charge_ru: price::DELETE_BY_KEY_RU })
-        };
-        self.with_writable_partition(at, logical, delete).await
+        self.with_writable_partition(at, logical, |mut target| async move {
+            let outcome = async {
+                let schema = &target.container.schema;
+                let queued = target.partition.enqueue_delete_by_partition_key(schema, logical, ts_s).await?;
+                target.admission.charge_at_least(price::DELETE_BY_KEY_RU);
+                Ok(WriteOutcome { value: (), lsn: queued.wait().await?, charge_ru: price::DELETE_BY_KEY_RU })
+            };
+            let outcome = outcome.await;
+            (target.admission, outcome)
+        })
+        .await
     }
 }
 

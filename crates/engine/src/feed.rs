@@ -10,18 +10,19 @@
 //! p3 [00 ── 3F) after 20 │ p4 [3F ── 7F) after 12 │ next: the rest
 //! ```
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use pleiad_model::partition_key::{EffectiveKey, EpkRange, PartitionKey};
 use pleiad_model::{Error, Kind, Result};
-use pleiad_partition::feed::{KeyScope, PageLimit};
+use pleiad_partition::feed::{KeyScope, PageLimit, RecordPage};
 use pleiad_partition::{Record, price};
 
 use crate::meter::Meter;
 use crate::query::{RangeCursor, WHOLE_ITEM, next_slice, overlaps, remaining, unfinished};
-use crate::response::{EngineResponse, PartitionLsn, partition_lsn};
+use crate::response::{EngineResponse, FeedCharge, partition_lsn};
 use crate::session::SessionToken;
-use crate::{Admitted, Engine};
+use crate::{Admission, Admitted, Engine};
 
 /// The part of a container that a request covers.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,22 +78,9 @@ impl Engine {
             Err(error) => return EngineResponse::failed(error),
         };
         let mut served = FeedCharge::default();
-        let answer = match fill_page(&self.meter, at, &reach, cursors, limit, session, &mut served).await {
-            Ok(page) => EngineResponse::priced(Ok(page), served.charge_ru.max(at.read_ru(price::MISS_RU))),
-            Err(error) => EngineResponse::failed(error),
-        };
-        match served.served_by {
-            Some(served_by) => answer.served_by(served_by),
-            None => answer,
-        }
+        let result = fill_page(&self.meter, at, &reach, cursors, limit, session, &mut served).await;
+        served.into_response(result)
     }
-}
-
-/// The charge of a page, and the partition that was read last.
-#[derive(Default)]
-struct FeedCharge {
-    served_by: Option<PartitionLsn>,
-    charge_ru: f64,
 }
 
 async fn fill_page(
@@ -110,16 +98,10 @@ async fn fill_page(
     while let Some((slice, cursor)) = next_slice(&at.container, &mut cursors) {
         let (partition, scope) = (&slice.partition, key_scope(resolved, &cursor.keys));
         let page_left = PageLimit { items: limit.items - records.len(), bytes: limit.bytes.saturating_sub(bytes) };
-        if page_left.items == 0 || (page_left.bytes == 0 && bytes > 0) {
-            // The page is full exactly at a boundary: return a cursor only if an item follows.
-            let probe = partition.page(&scope, cursor.after(), PROBE, at.expiry()).await?;
-            if probe.records.is_empty() {
-                continue;
-            }
-            return Ok(page_ending_at(records, cursor, cursors));
-        }
-        let visit = match meter.enter(at, &**partition) {
-            Ok(visit) => visit,
+        // The page is full exactly at a boundary: it has a cursor only if an item follows.
+        let is_full = page_left.items == 0 || (page_left.bytes == 0 && bytes > 0);
+        let mut admission = match meter.admit(at, Cow::Borrowed(partition), None) {
+            Ok(admission) => admission,
             // Return the items found so far; the next page tries this partition again.
             Err(_) if !records.is_empty() => return Ok(page_ending_at(records, cursor, cursors)),
             Err(error) => {
@@ -127,19 +109,28 @@ async fn fill_page(
                 return Err(error);
             }
         };
-        served.served_by = Some(partition_lsn(partition));
-        session.map_or(Ok(()), |session| session.check(partition))?;
-        let page = partition.page(&scope, cursor.after(), page_left, at.expiry()).await?;
-        let sizes = || page.records.iter().map(|record| record.body().len());
-        let page_bytes = sizes().sum::<usize>();
-        if page_bytes > page_left.bytes && !records.is_empty() {
-            // A partition returns at least one item however large it is; here it would not be the page's first.
-            meter.leave(visit);
-            return Ok(page_ending_at(records, cursor, cursors));
+        if !is_full {
+            // Before the read: the session token must not cover more than was read.
+            served.served_by = Some(partition_lsn(partition));
         }
-        let charge_ru = at.read_ru(price::page(sizes()));
-        meter.pay(visit, charge_ru, None);
-        served.charge_ru += charge_ru;
+        let wanted = if is_full { PROBE } else { page_left };
+        let page = read_admitted(at, &mut admission, &scope, cursor.after(), wanted, session).await;
+        let page_bytes = page.as_ref().map_or(0, |page| sizes(page).sum::<usize>());
+        // A partition returns at least one item however large it is; unless it is the page's first, it has to fit.
+        let is_taken = !is_full && (records.is_empty() || page_bytes <= page_left.bytes);
+        if let Ok(page) = &page
+            && is_taken
+        {
+            admission.charge_at_least(at.read_ru(price::page(sizes(page))));
+        }
+        served.charge_ru += admission.settle();
+        let page = match page {
+            Ok(page) if is_full && page.records.is_empty() => continue,
+            Ok(page) if is_taken => page,
+            Err(error) if !is_full => return Err(error),
+            // The items are left to the next page, which also reports why they cannot be read.
+            Ok(_) | Err(_) => return Ok(page_ending_at(records, cursor, cursors)),
+        };
         bytes += page_bytes;
         records.extend(page.records);
         if let Some(docnum) = page.next {
@@ -147,6 +138,23 @@ async fn fill_page(
         }
     }
     Ok(ItemPage { records, next: None })
+}
+
+/// Reads a part of a page. A read that returns nothing, or items that are left to the next page, costs a miss.
+async fn read_admitted(
+    at: &Admitted,
+    admission: &mut Admission<'_>,
+    scope: &KeyScope,
+    after: u64,
+    limit: PageLimit,
+    session: Option<&SessionToken>,
+) -> Result<RecordPage> {
+    admission.begin_read(at, session)?;
+    admission.partition().page(scope, after, limit, at.expiry()).await
+}
+
+fn sizes(page: &RecordPage) -> impl Iterator<Item = usize> {
+    page.records.iter().map(|record| record.body().len())
 }
 
 fn key_scope(resolved: &ResolvedRange, keys: &EpkRange) -> KeyScope {

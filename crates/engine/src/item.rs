@@ -3,19 +3,20 @@
 //! The partition key comes with the request and, on a write, from the item as well; the two must
 //! agree. All checks in this module run before any lock is taken.
 
-use std::sync::Arc;
+use std::borrow::Cow;
 
 use pleiad_model::item::{ITEM_BYTES_MAX, SYSTEM_PROPERTIES, check_item_id, check_ttl, item_id};
 use pleiad_model::partition_key::PartitionKey;
 use pleiad_model::resource_id::ItemRid;
 use pleiad_model::{Error, Kind, Result, Value, json};
+use pleiad_partition::key::LogicalKey;
 use pleiad_partition::partition::RESOURCE_NOT_FOUND;
 use pleiad_partition::{Draft, ItemKey, Partition, Precondition, Record, Verb, Written, price};
 
 use crate::response::{EngineResponse, partition_lsn};
 use crate::session::SessionToken;
-use crate::write_retry::{WriteOutcome, WriteTarget, owning_partition};
-use crate::{Admitted, Engine};
+use crate::write_retry::{WriteOutcome, owning_partition};
+use crate::{Admission, Admitted, Engine};
 
 /// The item that a request addresses.
 #[derive(Clone, Copy, Debug)]
@@ -38,38 +39,31 @@ const KEY_MISSING: &str =
     "The partition key supplied in x-ms-partitionkey header has fewer components than defined in the the collection.";
 
 impl Engine {
+    /// `known_etag` is the version that the client already has.
     pub async fn read_item(
         &self,
         at: &Admitted,
         key: Option<&PartitionKey>,
         target: Target<'_>,
+        known_etag: Option<&str>,
         session: Option<&SessionToken>,
-    ) -> EngineResponse<Record> {
-        let (partition, key) = match locate(at, key, target).await {
-            Ok(found) => found,
+    ) -> EngineResponse<ItemRead> {
+        let located = match LocatedItem::new(at, key, target) {
+            Ok(located) => located,
+            Err(error) => return EngineResponse::failed(error),
+        };
+        let partition = match owning_partition(&at.container, located.logical()) {
+            Ok(partition) => partition,
             Err(error) => return EngineResponse::failed(error),
         };
         // Before the read: the session token must not cover more than was read.
         let served_by = partition_lsn(partition);
-        if let Err(error) = session.map_or(Ok(()), |session| session.check(partition)) {
-            return EngineResponse::failed(error).served_by(served_by);
-        }
-        let visit = match self.meter.enter(at, &**partition) {
-            Ok(visit) => visit,
+        let mut admission = match self.meter.admit(at, Cow::Borrowed(partition), Some(located.logical())) {
+            Ok(admission) => admission,
             Err(error) => return EngineResponse::failed(error).served_by(served_by),
         };
-        let found = partition.read(&key).await.map(|record| at.expiry().unexpired(record));
-        let mut answer = match found {
-            Ok(Some(record)) => {
-                let charge_ru = price::read(record.body().len());
-                EngineResponse::priced(Ok(record), charge_ru)
-            }
-            Ok(None) => EngineResponse::failed(Error::not_found(RESOURCE_NOT_FOUND)),
-            Err(error) => EngineResponse::failed(error),
-        };
-        answer.charge_ru = at.read_ru(answer.charge_ru);
-        self.meter.pay(visit, answer.charge_ru, Some(&key.logical));
-        answer.served_by(served_by)
+        let result = read_admitted(at, &mut admission, &located, known_etag, session).await;
+        EngineResponse::priced(result, admission.settle()).served_by(served_by)
     }
 
     /// Creates or upserts, depending on `verb`.
@@ -85,7 +79,7 @@ impl Engine {
             Ok(draft) => draft,
             Err(error) => return EngineResponse::failed(error),
         };
-        self.write(at, verb, draft, &options.condition).await
+        self.write(at, verb, &draft, None, &options.condition).await
     }
 
     /// A body with another id renames the item.
@@ -97,12 +91,12 @@ impl Engine {
         body: Value,
         options: &WriteOptions,
     ) -> EngineResponse<Written> {
-        let target = match locate(at, key, target).await {
-            Ok((_, target)) => target,
-            Err(error) => return EngineResponse::failed(error),
-        };
-        match draft(at, key, body, options, Some(target)) {
-            Ok(draft) => self.write(at, Verb::Replace, draft, &options.condition).await,
+        let prepared = LocatedItem::new(at, key, target).and_then(|located| {
+            let draft = draft(at, key, body, options, Some(located.key.clone()))?;
+            Ok((located, draft))
+        });
+        match prepared {
+            Ok((located, draft)) => self.write(at, Verb::Replace, &draft, located.docnum, &options.condition).await,
             Err(error) => EngineResponse::failed(error),
         }
     }
@@ -114,30 +108,86 @@ impl Engine {
         target: Target<'_>,
         condition: &Precondition,
     ) -> EngineResponse<Written> {
-        let (_, key) = match locate(at, key, target).await {
-            Ok(found) => found,
+        let located = match LocatedItem::new(at, key, target) {
+            Ok(located) => located,
             Err(error) => return EngineResponse::failed(error),
         };
-        let (key, ts_s) = (&key, self.now_s());
-        let delete = |at: WriteTarget| async move {
-            at.partition.delete(&at.container.schema, key, condition, ts_s).await.map(WriteOutcome::from)
-        };
-        self.with_writable_partition(at, &key.logical, delete).await
+        let (located, ts_s) = (&located, self.now_s());
+        self.with_writable_partition(at, located.logical(), |mut target| async move {
+            let outcome = async {
+                let key = located.resolve(&target.partition).await?;
+                let decided = target.partition.enqueue_delete(&target.container.schema, &key, condition, ts_s).await;
+                target.await_write(decided).await.map(WriteOutcome::from)
+            };
+            let outcome = outcome.await;
+            (target.admission, outcome)
+        })
+        .await
     }
 
+    /// `docnum` is that of the item to write, if the request does not name it.
     async fn write(
         &self,
         at: &Admitted,
         verb: Verb,
-        draft: Draft,
+        draft: &Draft,
+        docnum: Option<u64>,
         condition: &Precondition,
     ) -> EngineResponse<Written> {
         let ts_s = self.now_s();
-        let draft = &draft;
-        let write = |at: WriteTarget| async move {
-            at.partition.write(&at.container.schema, verb, draft, condition, ts_s).await.map(WriteOutcome::from)
-        };
-        self.with_writable_partition(at, &draft.target.logical, write).await
+        self.with_writable_partition(at, &draft.target.logical, |mut target| async move {
+            let outcome = async {
+                let named = match docnum {
+                    None => Cow::Borrowed(draft),
+                    Some(docnum) => {
+                        let key = key_of_docnum(&target.partition, &draft.target, docnum).await?;
+                        Cow::Owned(Draft { target: key, ..draft.clone() })
+                    }
+                };
+                let schema = &target.container.schema;
+                let decided = target.partition.enqueue_write(schema, verb, &named, condition, ts_s).await;
+                target.await_write(decided).await.map(WriteOutcome::from)
+            };
+            let outcome = outcome.await;
+            (target.admission, outcome)
+        })
+        .await
+    }
+}
+
+/// Everything after the admission: what was done by then is charged to it, also when this returns early.
+async fn read_admitted(
+    at: &Admitted,
+    admission: &mut Admission<'_>,
+    located: &LocatedItem,
+    known_etag: Option<&str>,
+    session: Option<&SessionToken>,
+) -> Result<ItemRead> {
+    admission.begin_read(at, session)?;
+    let key = located.resolve(admission.partition()).await?;
+    let record = admission.partition().read(&key, at.expiry()).await?;
+    let read = ItemRead::new(record.ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))?, known_etag);
+    admission.charge_at_least(at.read_ru(read.charge_ru()));
+    Ok(read)
+}
+
+/// An item that was read.
+#[derive(Debug)]
+pub struct ItemRead {
+    pub record: Record,
+    /// The client already has this version, and does not get it again.
+    pub is_unchanged: bool,
+}
+
+impl ItemRead {
+    pub(crate) fn new(record: Record, known_etag: Option<&str>) -> Self {
+        let is_unchanged = known_etag.is_some_and(|known| known == record.etag().to_string());
+        ItemRead { record, is_unchanged }
+    }
+
+    /// The charge at one replica.
+    pub(crate) fn charge_ru(&self) -> f64 {
+        if self.is_unchanged { price::MISS_RU } else { price::read(self.record.body().len()) }
     }
 }
 
@@ -178,28 +228,41 @@ fn key_of_body(at: &Admitted, of_request: Option<&PartitionKey>, body: &Value) -
     Ok(from_body)
 }
 
-/// The partition and identity of an existing item.
-pub(crate) async fn locate<'a>(
-    at: &'a Admitted,
-    key: Option<&PartitionKey>,
-    target: Target<'_>,
-) -> Result<(&'a Arc<Partition>, ItemKey)> {
-    let key = key_of_request(at, key)?;
-    let definition = at.container.schema.key.as_ref();
-    match target {
-        Target::Named(id) => {
-            let key = ItemKey::new(definition, &key, id);
-            Ok((owning_partition(&at.container, &key.logical)?, key))
-        }
-        Target::Rid(rid) if rid.container != at.container.rid => Err(Error::not_found(RESOURCE_NOT_FOUND)),
-        Target::Rid(rid) => {
-            let nameless = ItemKey::new(definition, &key, "");
-            let partition = owning_partition(&at.container, &nameless.logical)?;
-            let id = partition.id_of(rid.docnum, &nameless.logical.epk).await?;
-            let id = id.ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))?;
-            Ok((partition, nameless.renamed(&id)))
+/// An existing item, as far as the request identifies it: the id of an item that is addressed by `_rid` is looked up
+/// at its partition, after admission.
+pub(crate) struct LocatedItem {
+    /// Without an id if the docnum is set.
+    key: ItemKey,
+    docnum: Option<u64>,
+}
+
+impl LocatedItem {
+    pub fn new(at: &Admitted, key: Option<&PartitionKey>, target: Target<'_>) -> Result<Self> {
+        let key = key_of_request(at, key)?;
+        let (id, docnum) = match target {
+            Target::Named(id) => (id, None),
+            Target::Rid(rid) if rid.container != at.container.rid => return Err(Error::not_found(RESOURCE_NOT_FOUND)),
+            Target::Rid(rid) => ("", Some(rid.docnum)),
+        };
+        Ok(LocatedItem { key: ItemKey::new(at.container.schema.key.as_ref(), &key, id), docnum })
+    }
+
+    pub fn logical(&self) -> &LogicalKey {
+        &self.key.logical
+    }
+
+    /// The item's identity. Reads nothing if the request names the item.
+    pub async fn resolve(&self, partition: &Partition) -> Result<Cow<'_, ItemKey>> {
+        match self.docnum {
+            None => Ok(Cow::Borrowed(&self.key)),
+            Some(docnum) => key_of_docnum(partition, &self.key, docnum).await.map(Cow::Owned),
         }
     }
+}
+
+async fn key_of_docnum(partition: &Partition, nameless: &ItemKey, docnum: u64) -> Result<ItemKey> {
+    let id = partition.id_of(docnum, &nameless.logical.epk).await?;
+    id.map(|id| nameless.renamed(&id)).ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))
 }
 
 pub(crate) fn key_of_request(at: &Admitted, key: Option<&PartitionKey>) -> Result<PartitionKey> {

@@ -45,7 +45,7 @@ pub use catalog::{
 pub use change_feed::{ChangeCursor, ChangeFeedPage, ChangeFrom, ChangeMode, ChangeRequest, ChangedItems};
 pub use fault_injection::{FaultAt, FaultKind, Faults, InjectedFault};
 pub use feed::{FeedCursor, FeedRange, ItemPage};
-pub use item::{Target, WriteOptions};
+pub use item::{ItemRead, Target, WriteOptions};
 pub use jobs::{JobOutcome, JobReport, JobStep, JobTask};
 pub use partition_admin::PartitionReport;
 pub use procedure::{CursorCodec, Executed, ItemWrite, ScriptContext, Triggered, Triggers};
@@ -80,7 +80,7 @@ use std::sync::atomic::AtomicBool;
 
 use alerts::AlertLog;
 use jobs::{GlobalIndexer, Purger, VectorIndexer};
-use meter::Meter;
+use meter::{Admission, Meter};
 use parking_lot::Mutex;
 use pleiad_model::Result;
 use pleiad_model::env::Env;

@@ -11,9 +11,9 @@ use pleiad_partition::partition::{PRECONDITION_NOT_MET, RESOURCE_NOT_FOUND, Reje
 use pleiad_partition::{ItemKey, OperationEffect, Precondition, Record, Transaction, Verb, Written, price};
 use pleiad_sql::InMemoryQuery;
 
-use crate::item::{Target, draft, locate};
+use crate::item::{LocatedItem, Target, draft};
 use crate::query::StoredItem;
-use crate::write_retry::{WriteOutcome, WriteTarget};
+use crate::write_retry::WriteOutcome;
 use crate::{Admitted, Container, Engine, EngineResponse, WriteOptions};
 
 impl Engine {
@@ -25,26 +25,29 @@ impl Engine {
         patch: &Patch,
         condition: &Precondition,
     ) -> EngineResponse<Written> {
-        let target = match locate(at, key, target).await {
-            Ok((_, target)) => target,
+        let prepared = LocatedItem::new(at, key, target).and_then(|item| Ok((item, PreparedPatch::new(at, patch)?)));
+        let (item, change) = match prepared {
+            Ok(prepared) => prepared,
             Err(error) => return EngineResponse::failed(error),
         };
-        let change = match PreparedPatch::new(at, patch) {
-            Ok(change) => change,
-            Err(error) => return EngineResponse::failed(error),
-        };
-        let (target, change, ts_s) = (&target, &change, self.now_s());
-        let write = |write_target: WriteTarget| async move {
-            let mut tx = write_target
-                .partition
-                .begin_latched(&write_target.container.schema, target.logical.clone(), ts_s)
-                .await;
-            match change.apply(at, &*self.env, &mut tx, key, target, condition).await {
-                Ok(effect) => Ok(WriteOutcome::from(written(effect, tx.commit().await?))),
-                Err(rejected) => Err(tx.abort(rejected).await),
-            }
-        };
-        self.with_writable_partition(at, &target.logical, write).await
+        let (item, change, ts_s) = (&item, &change, self.now_s());
+        self.with_writable_partition(at, item.logical(), |mut target| async move {
+            let outcome = async {
+                let (schema, item_key) = (&target.container.schema, item.resolve(&target.partition).await?);
+                let mut tx = target.partition.begin_latched(schema, item_key.logical.clone(), ts_s).await;
+                let decided = match change.apply(at, &*self.env, &mut tx, key, &item_key, condition).await {
+                    Ok(effect) => tx.enqueue().await.map(|queued| queued.map(|lsn| written(effect, lsn))),
+                    Err(rejected) => {
+                        drop(tx); // the latch: the rejection waits for queued writes without it
+                        Err(rejected)
+                    }
+                };
+                target.await_write(decided).await.map(WriteOutcome::from)
+            };
+            let outcome = outcome.await;
+            (target.admission, outcome)
+        })
+        .await
     }
 }
 

@@ -16,14 +16,13 @@
 mod host; // executes the operations of scripts
 mod trigger; // pre- and post-triggers around a write
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::FairMutex;
 use pleiad_model::env::Env;
 use pleiad_model::partition_key::PartitionKey;
 use pleiad_model::{Error, Kind, Result};
+use pleiad_partition::Partition;
 use pleiad_partition::key::LogicalKey;
 use pleiad_partition::partition::Rejected;
 use pleiad_script::{EntryPoint, ScriptError};
@@ -32,10 +31,10 @@ use tokio::runtime::Handle;
 
 use crate::item::key_of_request;
 use crate::meter::Meter;
-use crate::query::QueryCursor;
+use crate::query::{Parallelism, QueryCursor};
 use crate::script_runtime::Interpreters;
-use crate::write_retry::{WriteOutcome, WriteTarget};
-use crate::{Admitted, Engine, EngineResponse, Script};
+use crate::write_retry::WriteOutcome;
+use crate::{Admitted, Container, Engine, EngineResponse, Script};
 use host::Host;
 pub use trigger::{ItemWrite, Triggered, Triggers};
 
@@ -116,24 +115,36 @@ impl Engine {
             env: self.env.clone(),
             meter: self.meter.clone(),
             scripts: self.scripts.clone(),
+            parallelism: self.catalog.limits().parallelism,
             handle: Handle::current(),
         });
         let work = Arc::new(work);
-        let run = |write_target: WriteTarget| {
+        self.with_writable_partition(at, &logical, |mut target| {
             let (task, work) = (task.clone(), work.clone());
             async move {
-                // The permit moves into the blocking task, which a disconnecting client does not end. The semaphore is
-                // never closed.
+                // The semaphore is never closed.
                 let permit = task.scripts.permits.clone().acquire_owned().await;
+                // Permit and admission move into the blocking task, which a disconnecting client does not end.
+                let (container, mut admission) = (target.container.into_owned(), target.admission.detach());
                 let done = tokio::task::spawn_blocking(move || {
                     let _permit = permit;
-                    waiting_here(|| task.run_with_retries(&write_target, &*work))
+                    let outcome = waiting_here(|| task.run_with_retries(admission.partition(), &container, &*work));
+                    admission.set_charge(charge_of(&outcome));
+                    (admission, outcome)
                 });
-                done.await
-                    .unwrap_or_else(|_| Err(Error::internal("a script's transaction stopped unexpectedly").into()))
+                done.await.unwrap_or_else(|_| {
+                    let error = Error::internal("a script's transaction stopped unexpectedly");
+                    (target.admission, Err(Rejected { error, charge_ru: 0.0 }))
+                })
             }
-        };
-        self.with_writable_partition(at, &logical, run).await
+        })
+        .await
+    }
+}
+
+fn charge_of<T>(outcome: &Result<WriteOutcome<T>, Rejected>) -> f64 {
+    match outcome {
+        Ok(WriteOutcome { charge_ru, .. }) | Err(Rejected { charge_ru, .. }) => *charge_ru,
     }
 }
 
@@ -153,44 +164,40 @@ struct ScriptTask {
     env: Arc<dyn Env>,
     meter: Meter,
     scripts: Interpreters,
+    parallelism: Parallelism,
     handle: Handle,
 }
 
 impl ScriptTask {
     fn run_with_retries<T>(
         &self,
-        write_target: &WriteTarget,
+        partition: &Partition,
+        container: &Arc<Container>,
         work: &(impl Fn(&mut Host<'_>) -> Result<TransactionEnd<T>, Rejected> + ?Sized),
     ) -> Result<WriteOutcome<T>, Rejected> {
         let began_ms = self.env.now_ms();
         let (mut tries, mut queue_guard) = (1, None);
         loop {
-            let done = self.try_once(write_target, work);
+            let done = self.try_once(partition, container, work);
             let has_conflict = matches!(&done, Err(Rejected { error: Error { kind: Kind::RetryWith, .. }, .. }));
             let remaining_ms = RETRY_MS_MAX.saturating_sub(self.env.now_ms().saturating_sub(began_ms));
             if !has_conflict || tries >= TRIES_MAX || remaining_ms == 0 {
                 return done;
             }
-            queue_guard = queue_guard.or_else(|| self.retry_queue().try_lock_for(Duration::from_millis(remaining_ms)));
+            let queue = || self.scripts.retry_queue(&(self.at.container.rid, &self.key));
+            queue_guard = queue_guard.or_else(|| queue().try_lock_for(Duration::from_millis(remaining_ms)));
             std::thread::sleep(PAUSE_MIN.saturating_mul(1 << tries.min(16)).min(PAUSE_MAX));
             tries += 1;
         }
     }
 
-    /// After its first conflict a script waits for this lock, and then competes only with first attempts.
-    fn retry_queue(&self) -> &'static FairMutex<()> {
-        static QUEUES: [FairMutex<()>; 64] = [const { FairMutex::new(()) }; 64];
-        let mut hasher = DefaultHasher::new();
-        (self.at.container.rid.to_string(), &self.key).hash(&mut hasher);
-        &QUEUES[hasher.finish() as usize % QUEUES.len()]
-    }
-
     fn try_once<T>(
         &self,
-        write_target: &WriteTarget,
+        partition: &Partition,
+        container: &Arc<Container>,
         work: &(impl Fn(&mut Host<'_>) -> Result<TransactionEnd<T>, Rejected> + ?Sized),
     ) -> Result<WriteOutcome<T>, Rejected> {
-        let mut host = Host::begin(self, write_target)?;
+        let mut host = Host::begin(self, partition, container)?;
         let ended = work(&mut host);
         let (tx, charge_ru) = host.end()?;
         match ended.map_err(|rejected| Rejected { charge_ru: rejected.charge_ru + charge_ru, ..rejected })? {

@@ -2,6 +2,7 @@
 
 use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::Partition;
+use pleiad_partition::price::MISS_RU;
 
 /// The partition that served a request, and its LSN at that time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,12 +20,9 @@ pub struct EngineResponse<T> {
 }
 
 impl<T> EngineResponse<T> {
-    /// A throttled request is free: nothing was done.
+    /// A request that failed before it was admitted at a partition.
     pub fn failed(error: Error) -> Self {
-        let charge_ru = match error.kind {
-            Kind::Throttled { .. } => 0.0,
-            _ => pleiad_partition::price::MISS_RU,
-        };
+        let charge_ru = failure_ru(&error);
         EngineResponse { result: Err(error), served_by: None, charge_ru }
     }
 
@@ -36,6 +34,29 @@ impl<T> EngineResponse<T> {
     pub(crate) fn served_by(mut self, served_by: PartitionLsn) -> Self {
         self.served_by = Some(served_by);
         self
+    }
+}
+
+/// A throttled request is free: nothing was done.
+fn failure_ru(error: &Error) -> f64 {
+    match error.kind {
+        Kind::Throttled { .. } => 0.0,
+        _ => MISS_RU,
+    }
+}
+
+/// What the partitions of a feed page were charged so far, and the partition that was read last.
+#[derive(Default)]
+pub(crate) struct FeedCharge {
+    pub served_by: Option<PartitionLsn>,
+    pub charge_ru: f64,
+}
+
+impl FeedCharge {
+    /// The page or its failure, with the charge of all partitions that were read. A page that read none costs a miss.
+    pub fn into_response<T>(self, result: Result<T>) -> EngineResponse<T> {
+        let charge_ru = self.charge_ru.max(result.as_ref().err().map_or(MISS_RU, failure_ru));
+        EngineResponse { result, served_by: self.served_by, charge_ru }
     }
 }
 

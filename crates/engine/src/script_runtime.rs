@@ -4,8 +4,10 @@
 //! be abandoned; none of them runs on an async worker. If a script fails, its request fails with an error that has the
 //! script's message.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use parking_lot::FairMutex;
 use pleiad_model::env::Env;
 use pleiad_model::{Error, Kind};
 use pleiad_script::{Cause, Functions, ScriptError, ScriptLimits, ScriptPool};
@@ -19,14 +21,27 @@ pub(crate) struct Interpreters {
     /// One permit per call that may run: it stands for the script, and for the thread that executes the script's
     /// operations.
     pub permits: Arc<Semaphore>,
+    retry_queues: Arc<[FairMutex<()>]>,
 }
+
+/// Enough that scripts of different logical partitions seldom wait for each other.
+const RETRY_QUEUES: usize = 64;
 
 impl Interpreters {
     pub fn new(env: Arc<dyn Env>) -> Self {
         let (limits, threads) = (ScriptLimits::default(), threads());
         let functions = Functions::new(limits.clone(), env.clone());
         let permits = Arc::new(Semaphore::new(threads));
-        Interpreters { functions, procedures: ScriptPool::new(limits, env, threads), permits }
+        let retry_queues = (0..RETRY_QUEUES).map(|_| FairMutex::new(())).collect();
+        Interpreters { functions, procedures: ScriptPool::new(limits, env, threads), permits, retry_queues }
+    }
+
+    /// The lock that a script waits for after its first conflict, chosen by its logical partition: from then on it
+    /// competes only with first attempts.
+    pub fn retry_queue(&self, logical_partition: &impl Hash) -> &FairMutex<()> {
+        let mut hasher = DefaultHasher::new();
+        logical_partition.hash(&mut hasher);
+        &self.retry_queues[hasher.finish() as usize % RETRY_QUEUES]
     }
 }
 

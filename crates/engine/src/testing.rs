@@ -104,7 +104,9 @@ pub async fn create(engine: &Engine, at: &Admitted, id: &str, key: &str) -> Engi
 }
 
 pub async fn read(engine: &Engine, at: &Admitted, id: &str, key: &str) -> EngineResponse<Record> {
-    engine.read_item(at, Some(&pk(key)), Target::Named(id), None).await
+    let EngineResponse { result, served_by, charge_ru } =
+        engine.read_item(at, Some(&pk(key)), Target::Named(id), None, None).await;
+    EngineResponse { result: result.map(|read| read.record), served_by, charge_ru }
 }
 
 pub async fn delete(engine: &Engine, at: &Admitted, id: &str, key: &str) -> EngineResponse<Written> {

@@ -4,26 +4,48 @@
 //! however often it had to start again. The caller supplies the write; it must leave nothing behind when the partition
 //! returns `Kind::Outdated`.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::key::LogicalKey;
 use pleiad_partition::partition::Rejected;
-use pleiad_partition::{Partition, Written};
+use pleiad_partition::{Partition, Queued, Written};
 
 use crate::response::{EngineResponse, partition_lsn};
-use crate::{Admitted, Container, ContainerName, Engine};
+use crate::{Admission, Admitted, Container, ContainerName, Engine};
 
 /// How many changes of its container one request waits for before it fails.
 pub(crate) const CONTAINER_CHANGES_MAX: usize = 8;
 
-/// The partition that a write runs on, and the container version whose schema applies.
-pub(crate) struct WriteTarget {
-    pub partition: Arc<Partition>,
-    pub container: Arc<Container>,
+/// The partition that a write runs on, the container version whose schema applies, and the admission that it is
+/// charged to.
+///
+/// The write owns it, so that the admission is settled wherever the write is dropped, and returns the admission with its
+/// outcome. Nothing is cloned unless the container has changed.
+pub(crate) struct WriteTarget<'e> {
+    pub partition: Cow<'e, Arc<Partition>>,
+    pub container: Cow<'e, Arc<Container>>,
+    pub admission: Admission<'e>,
 }
 
-/// The result of a write, with its LSN and its charge.
+/// The admission of a write, and its outcome.
+pub(crate) type WriteEnd<'e, T> = (Admission<'e>, Result<WriteOutcome<T>, Rejected>);
+
+impl WriteTarget<'_> {
+    /// Charges a write at the moment it is decided, then waits until the outcome is durable.
+    ///
+    /// Cancel safety: dropped while it waits, a queued write is completed and charged.
+    pub async fn await_write(&mut self, decided: Result<Queued, Rejected>) -> Result<Written, Rejected> {
+        self.admission.charge_at_least(match &decided {
+            Ok(queued) => queued.written().charge_ru,
+            Err(rejected) => rejected.charge_ru,
+        });
+        self.partition.await_outcome(decided).await
+    }
+}
+
+/// The result of a write, with its LSN and the charge of all its work.
 pub(crate) struct WriteOutcome<T> {
     pub value: T,
     pub lsn: u64,
@@ -39,11 +61,11 @@ impl From<Written> for WriteOutcome<Written> {
 impl Engine {
     /// Runs a client's write. If the container's indexing policy or its partitions change meanwhile, the write runs
     /// again when the change is published. The client does not notice.
-    pub(crate) async fn with_writable_partition<T, F: Future<Output = Result<WriteOutcome<T>, Rejected>>>(
-        &self,
-        at: &Admitted,
-        key: &LogicalKey,
-        write: impl Fn(WriteTarget) -> F,
+    pub(crate) async fn with_writable_partition<'e, T, F: Future<Output = WriteEnd<'e, T>>>(
+        &'e self,
+        at: &'e Admitted,
+        key: &'e LogicalKey,
+        write: impl Fn(WriteTarget<'e>) -> F,
     ) -> EngineResponse<T> {
         match check_writable(at) {
             Ok(()) => self.with_current_partition(at, key, write).await,
@@ -53,35 +75,40 @@ impl Engine {
 
     /// The same without the check that clients may write to the container: for callers that only read, or that check it
     /// themselves.
-    pub(crate) async fn with_current_partition<T, F: Future<Output = Result<WriteOutcome<T>, Rejected>>>(
-        &self,
-        at: &Admitted,
-        key: &LogicalKey,
-        write: impl Fn(WriteTarget) -> F,
+    pub(crate) async fn with_current_partition<'e, T, F: Future<Output = WriteEnd<'e, T>>>(
+        &'e self,
+        at: &'e Admitted,
+        key: &'e LogicalKey,
+        write: impl Fn(WriteTarget<'e>) -> F,
     ) -> EngineResponse<T> {
-        let mut container = at.container.clone();
+        let mut container = Cow::Borrowed(&at.container);
         for _ in 0..CONTAINER_CHANGES_MAX {
-            let partition = match owning_partition(&container, key) {
-                Ok(partition) => partition.clone(),
+            let partition = match &container {
+                Cow::Borrowed(container) => owning_partition(container, key).map(Cow::Borrowed),
+                Cow::Owned(newer) => owning_partition(newer, key).cloned().map(Cow::Owned),
+            };
+            let partition = match partition {
+                Ok(partition) => partition,
                 Err(error) => return EngineResponse::failed(error),
             };
-            let visit = match self.meter.enter(at, partition.clone()) {
-                Ok(visit) => visit,
+            let admission = match self.meter.admit(at, partition.clone(), Some(key)) {
+                Ok(admission) => admission,
                 Err(error) => return EngineResponse::failed(error).served_by(partition_lsn(&partition)),
             };
-            let outcome = write(WriteTarget { partition: partition.clone(), container: container.clone() }).await;
+            let target = WriteTarget { partition: partition.clone(), container: container.clone(), admission };
+            let (mut admission, outcome) = write(target).await;
             if !matches!(&outcome, Err(Rejected { error: Error { kind: Kind::Outdated, .. }, .. })) {
-                let answer = into_response(&partition, outcome);
-                self.meter.pay(visit, answer.charge_ru, Some(key));
+                let answer = into_response(&partition, admission, outcome);
                 if partition.take_split_request() {
                     self.catalog.split_if_needed(container.rid);
                 }
                 return answer;
             }
-            self.meter.leave(visit);
+            admission.waive();
+            drop(admission);
             self.catalog.wait_for_changes().await;
             container = match self.admit(ContainerName::Rid(at.container.rid), None) {
-                Ok(newer) => newer.container,
+                Ok(newer) => Cow::Owned(newer.container),
                 Err(error) => return EngineResponse::failed(error),
             };
         }
@@ -100,16 +127,22 @@ pub(crate) fn check_writable(at: &Admitted) -> Result<()> {
     Err(Error::new(Kind::Forbidden, message))
 }
 
-/// A write reports its own LSN, whatever the partition has committed since.
-fn into_response<T>(partition: &Partition, outcome: Result<WriteOutcome<T>, Rejected>) -> EngineResponse<T> {
+/// A write reports its own LSN, whatever the partition has committed since, and what the partition was charged.
+fn into_response<T>(
+    partition: &Partition,
+    mut admission: Admission<'_>,
+    outcome: Result<WriteOutcome<T>, Rejected>,
+) -> EngineResponse<T> {
     let mut served_by = partition_lsn(partition);
-    match outcome {
+    let (result, charge_ru) = match outcome {
         Ok(WriteOutcome { value, lsn, charge_ru }) => {
             served_by.lsn = lsn;
-            EngineResponse::priced(Ok(value), charge_ru).served_by(served_by)
+            (Ok(value), charge_ru)
         }
-        Err(Rejected { error, charge_ru }) => EngineResponse::priced(Err(error), charge_ru).served_by(served_by),
-    }
+        Err(Rejected { error, charge_ru }) => (Err(error), charge_ru),
+    };
+    admission.set_charge(charge_ru);
+    EngineResponse::priced(result, admission.settle()).served_by(served_by)
 }
 
 pub(crate) fn owning_partition<'a>(container: &'a Container, key: &LogicalKey) -> Result<&'a Arc<Partition>> {

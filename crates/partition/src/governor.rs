@@ -74,10 +74,10 @@ pub struct Throttled {
     pub exceeded: ExceededLimit,
 }
 
-/// The reservation of an admitted request, to be settled or cancelled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "a request that was admitted is settled"]
-pub struct Admission {
+/// What an admitted request holds of the balance until it is settled or cancelled.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "a request that was admitted is settled or cancelled"]
+pub struct Reservation {
     class: RequestClass,
 }
 
@@ -115,6 +115,13 @@ impl Governor {
         to_ru(self.hot.share_centi.load(Ordering::Relaxed))
     }
 
+    /// Used in this second: charges, reservations of requests in flight, and debt from before.
+    pub fn used_ru(&self, now_ms: u64) -> f64 {
+        let share = self.hot.share_centi.load(Ordering::Relaxed).max(1);
+        let window = Window::unpack(self.hot.window.load(Ordering::Relaxed));
+        to_ru(window.roll(now_ms, share, self.hot.burst_credits.available(share)).window.used_centi)
+    }
+
     pub fn is_enforced(&self) -> bool {
         self.hot.enforced.load(Ordering::Relaxed)
     }
@@ -128,12 +135,12 @@ impl Governor {
         self.pool.store(pool);
     }
 
-    pub fn admit(&self, now_ms: u64, class: RequestClass) -> Result<Admission, Throttled> {
+    pub fn admit(&self, now_ms: u64, class: RequestClass) -> Result<Reservation, Throttled> {
         let reserved = self.reserve_with_pool(now_ms, class);
         if reserved.is_err() {
             self.usage.record_throttled(now_ms);
         }
-        reserved.map(|()| Admission { class })
+        reserved.map(|()| Reservation { class })
     }
 
     fn reserve_with_pool(&self, now_ms: u64, class: RequestClass) -> Result<(), Throttled> {
@@ -144,21 +151,21 @@ impl Governor {
     }
 
     /// Replaces the reservation of an admitted request by its real charge.
-    pub fn settle(&self, now_ms: u64, admission: Admission, charge_ru: f64, key: Option<&[u8]>) {
+    pub fn settle(&self, now_ms: u64, reservation: Reservation, charge_ru: f64, key: Option<&[u8]>) {
         let centi = to_centi(charge_ru);
         if let Some(pool) = self.pool.load().as_deref() {
-            pool.charge(now_ms, admission.class, centi);
+            pool.charge(now_ms, reservation.class, centi);
         }
-        self.charge(now_ms, admission.class, centi);
+        self.charge(now_ms, reservation.class, centi);
         self.usage.record_served(now_ms, centi, self.hot.share_centi.load(Ordering::Relaxed), key);
     }
 
-    /// Releases the reservation: the request did nothing, because another partition throttled it.
-    pub fn cancel(&self, now_ms: u64, admission: Admission) {
+    /// Releases the reservation of a request that did nothing here.
+    pub fn cancel(&self, now_ms: u64, reservation: Reservation) {
         if let Some(pool) = self.pool.load().as_deref() {
-            pool.charge(now_ms, admission.class, 0);
+            pool.charge(now_ms, reservation.class, 0);
         }
-        self.charge(now_ms, admission.class, 0);
+        self.charge(now_ms, reservation.class, 0);
     }
 
     fn reserve(&self, now_ms: u64, class: RequestClass) -> Result<(), Throttled> {

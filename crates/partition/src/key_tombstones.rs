@@ -25,6 +25,12 @@ pub struct KeyTombstone {
     pub lsn: u64,
 }
 
+/// Decides which items are deleted.
+pub(crate) trait Tombstones {
+    /// Whether an item is deleted for a reader at this LSN.
+    fn covers(&self, record: &RecordView<'_>, seen_lsn: u64) -> bool;
+}
+
 /// The tombstones of a partition: usually none, never many.
 #[derive(Clone, Debug, Default)]
 pub struct KeyTombstones(Vec<KeyTombstone>);
@@ -48,14 +54,21 @@ impl KeyTombstones {
     pub fn first(&self) -> Option<KeyTombstone> {
         self.0.first().cloned()
     }
+}
 
-    /// Whether an item is deleted for a reader at this LSN.
-    pub fn covers(&self, record: &RecordView<'_>, seen: u64) -> bool {
+impl Tombstones for KeyTombstones {
+    fn covers(&self, record: &RecordView<'_>, seen_lsn: u64) -> bool {
         // A version without an LSN belongs to an open transaction.
         let covers = |tombstone: &KeyTombstone| {
-            tombstone.lsn <= seen && record.lsn <= tombstone.lsn && tombstone.epk.as_bytes() == record.epk
+            tombstone.lsn <= seen_lsn && record.lsn <= tombstone.lsn && tombstone.epk.as_bytes() == record.epk
         };
         record.lsn > 0 && self.0.iter().any(covers)
+    }
+}
+
+impl Tombstones for TombstoneCell {
+    fn covers(&self, record: &RecordView<'_>, seen_lsn: u64) -> bool {
+        self.has_any.load(Ordering::Acquire) && self.tombstones.read().covers(record, seen_lsn)
     }
 }
 
@@ -78,18 +91,22 @@ impl TombstoneCell {
         self.tombstones.read().clone()
     }
 
-    pub fn covers(&self, record: &RecordView<'_>, seen: u64) -> bool {
-        self.has_any.load(Ordering::Acquire) && self.tombstones.read().covers(record, seen)
-    }
-
-    /// A newer tombstone of a key replaces the older one.
-    pub fn add(&self, tombstone: KeyTombstone) {
+    /// A newer tombstone of a key replaces the older one. Returns the tombstones before, for `restore`.
+    pub fn add(&self, tombstone: KeyTombstone) -> Arc<KeyTombstones> {
         let mut current = self.tombstones.write();
         let mut tombstones: Vec<KeyTombstone> =
             current.0.iter().filter(|other| other.epk != tombstone.epk).cloned().collect();
         tombstones.push(tombstone);
-        *current = Arc::new(KeyTombstones(tombstones));
+        let before = std::mem::replace(&mut *current, Arc::new(KeyTombstones(tombstones)));
         self.has_any.store(true, Ordering::Release);
+        before
+    }
+
+    /// Undoes `add`. The caller holds the sequencer's lock since then.
+    pub fn restore(&self, before: Arc<KeyTombstones>) {
+        let mut current = self.tombstones.write();
+        self.has_any.store(!before.is_empty(), Ordering::Release);
+        *current = before;
     }
 
     pub fn add_all(&self, others: &KeyTombstones, within: &EpkRange) {
@@ -98,7 +115,7 @@ impl TombstoneCell {
             .iter()
             .filter(|tombstone| within.contains(&tombstone.epk))
             .cloned()
-            .for_each(|tombstone| self.add(tombstone));
+            .for_each(|tombstone| drop(self.add(tombstone)));
     }
 
     /// Returns whether it was present: a newer one may have replaced it.

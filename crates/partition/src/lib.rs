@@ -33,6 +33,6 @@ mod testing; // test items, and a gate that pauses the committer
 pub use commit::Committer;
 pub use key::ItemKey;
 pub use partition::transaction::{OperationEffect, Transaction};
-pub use partition::{Draft, Partition, Precondition, Verb, Written};
+pub use partition::{Draft, Partition, Precondition, Queued, Verb, Written};
 pub use record::{Record, RecordView};
 pub use schema::{IndexingConfig, Schema, SizeLimits};

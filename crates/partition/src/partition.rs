@@ -37,21 +37,25 @@ use crate::row_changes::docnum_from_value;
 use crate::schema::Schema;
 use crate::shard_state::ShardState;
 use crate::snapshot::UnindexedFlag;
+use crate::snapshot::visibility::{self, WRITER_LSN};
+use crate::ttl::Expiry;
 use crate::unique::Claim;
 use crate::upgrade;
 use crate::vector_index::VectorIndexes;
 use checks::{check_identity, id_without_item};
 use pleiad_model::partition_map::PartitionKeyRange;
-use sequencer::{Queued, Sequencer, not_durable};
+use sequencer::{Sequencer, not_durable};
 use split_trigger::SplitTrigger;
 use write::PreparedWrite;
 
 pub use checks::{ALREADY_EXISTS, PRECONDITION_NOT_MET, RESOURCE_NOT_FOUND, UNIQUE_VIOLATION};
+pub use sequencer::Queued;
 
 /// Enough that writers of different logical partitions seldom share a latch.
 const LATCHES: usize = 64;
 
 /// The new contents of an item as requested by a client and validated by the engine.
+#[derive(Clone)]
 pub struct Draft {
     /// The item to write; its id differs from the body's when the write renames the item.
     pub target: ItemKey,
@@ -219,26 +223,27 @@ impl Partition {
         self.sequencer.state.lock().check_schema(schema)
     }
 
-    pub async fn read(&self, key: &ItemKey) -> Result<Option<Record>> {
+    /// The item, unless it is dead at the time of this expiry.
+    pub async fn read(&self, key: &ItemKey, expiry: Expiry) -> Result<Option<Record>> {
         let row = keyspace::id(self.range.shard, key.logical.epk.as_bytes(), &key.hash);
         let Some(docnum) = self.store.get(&row).await? else { return Ok(None) };
-        self.read_docnum(key, docnum_from_value(&docnum)?).await
+        self.read_docnum(key, docnum_from_value(&docnum)?, expiry).await
     }
 
-    async fn read_docnum(&self, key: &ItemKey, docnum: u64) -> Result<Option<Record>> {
+    async fn read_docnum(&self, key: &ItemKey, docnum: u64, expiry: Expiry) -> Result<Option<Record>> {
         // The item may be deleted between the two lookups; then it does not exist.
         let Some(bytes) = self.store.get(&keyspace::doc(self.range.shard, docnum)).await? else { return Ok(None) };
         match check_identity(Record::decode(bytes)?, key) {
-            Ok(record) => Ok(Some(record).filter(|record| !self.key_tombstones.covers(&record.view(), self.lsn()))),
+            Ok(record) => Ok(Some(record).filter(|record| !self.is_dead_at(self.lsn(), expiry, record))),
             // It may also have been renamed in between.
-            Err(_) => self.read_in_snapshot(key).await,
+            Err(_) => self.read_in_snapshot(key, expiry).await,
         }
     }
 
     /// Two separate lookups cannot distinguish a renamed item from a corrupt one; a snapshot can.
-    async fn read_in_snapshot(&self, key: &ItemKey) -> Result<Option<Record>> {
+    async fn read_in_snapshot(&self, key: &ItemKey, expiry: Expiry) -> Result<Option<Record>> {
         let view = self.snapshot().await?;
-        Ok(view.find(key).await?.filter(|record| !self.key_tombstones.covers(&record.view(), view.lsn())))
+        Ok(view.find(key).await?.filter(|record| !view.is_dead(expiry, &record.view())))
     }
 
     /// The id of the item with that docnum, if the item has this effective key.
@@ -248,7 +253,7 @@ impl Partition {
         Ok((record.epk == *epk).then(|| record.id().to_owned()))
     }
 
-    /// Creates, replaces or upserts an item.
+    /// Creates, replaces or upserts an item, and waits until that is durable.
     pub async fn write(
         &self,
         schema: &Schema,
@@ -257,14 +262,27 @@ impl Partition {
         condition: &Precondition,
         ts_s: u32,
     ) -> Result<Written, Rejected> {
+        self.await_outcome(self.enqueue_write(schema, verb, draft, condition, ts_s).await).await
+    }
+
+    /// Decides a write: when this returns `Queued`, the committer has it and completes it, whether or not the caller
+    /// waits. [`Partition::await_outcome`] waits for what was decided.
+    ///
+    /// Cancel safety: dropped before it returns, nothing is written.
+    pub async fn enqueue_write(
+        &self,
+        schema: &Schema,
+        verb: Verb,
+        draft: &Draft,
+        condition: &Precondition,
+        ts_s: u32,
+    ) -> Result<Queued, Rejected> {
         if !draft.indexed {
             self.unindexed.set();
         }
         let prepared = PreparedWrite::new(schema, draft, ts_s);
-        let latch = self.latch(&draft.target).await;
-        let queued = self.put(schema, verb, &prepared, condition).await;
-        drop(latch);
-        self.await_outcome(queued).await
+        let _latch = self.latch(&draft.target).await;
+        self.put(schema, verb, &prepared, condition).await
     }
 
     pub async fn delete(
@@ -274,23 +292,36 @@ impl Partition {
         condition: &Precondition,
         ts_s: u32,
     ) -> Result<Written, Rejected> {
-        let latch = self.latch(key).await;
-        let queued = self.remove(schema, key, condition, ts_s).await;
-        drop(latch);
-        self.await_outcome(queued).await
+        self.await_outcome(self.enqueue_delete(schema, key, condition, ts_s).await).await
+    }
+
+    /// Decides a delete, as `enqueue_write` decides a write.
+    pub async fn enqueue_delete(
+        &self,
+        schema: &Schema,
+        key: &ItemKey,
+        condition: &Precondition,
+        ts_s: u32,
+    ) -> Result<Queued, Rejected> {
+        let _latch = self.latch(key).await;
+        self.remove(schema, key, condition, ts_s).await
     }
 
     /// Whether an item is dead for a writer: expired or deleted by key, its rows not purged yet.
     fn is_dead(&self, schema: &Schema, ts_s: u32, record: &Record) -> bool {
-        schema.expiry(ts_s).is_expired(&record.view()) || self.key_tombstones.covers(&record.view(), u64::MAX)
+        self.is_dead_at(WRITER_LSN, schema.expiry(ts_s), record)
+    }
+
+    fn is_dead_at(&self, seen_lsn: u64, expiry: Expiry, record: &Record) -> bool {
+        visibility::is_dead(&record.view(), expiry, &self.key_tombstones, seen_lsn)
     }
 
     /// Waits until the outcome is durable. A rejection also waits, for the queued writes that caused it: a client that
     /// gets "already exists" can read the item, and never gets it because of a write that is lost.
-    async fn await_outcome(&self, queued: Result<Queued, Rejected>) -> Result<Written, Rejected> {
-        let rejection = match queued {
+    pub async fn await_outcome<T>(&self, decided: Result<Queued<T>, Rejected>) -> Result<T, Rejected> {
+        let rejection = match decided {
             Ok(queued) => return queued.wait().await,
-            Err(refusal) => refusal,
+            Err(rejection) => rejection,
         };
         self.wait_for_queued().await?;
         Err(rejection)

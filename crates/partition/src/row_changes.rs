@@ -10,6 +10,7 @@ use pleiad_storage::{Batch, keyspace};
 
 use crate::index::{IndexTerm, is_priced};
 use crate::key::{ItemKey, KeyStats};
+use crate::key_tombstones::KeyTombstone;
 use crate::record::Record;
 use crate::schema::StoredTerms;
 use crate::unique::Claim;
@@ -25,6 +26,8 @@ pub struct RowChanges {
     pub log_lsn: Option<u64>,
     /// Set if the container retains all versions.
     pub versions: Option<Versions>,
+    /// A tombstone whose row is in the batch: it takes effect with the batch.
+    pub key_tombstone: Option<KeyTombstone>,
 }
 
 /// The LSN and numbering of a transaction's version rows.

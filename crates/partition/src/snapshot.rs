@@ -14,6 +14,8 @@
 //! get, load, visit_many  docnum ──▶ item            the items that the others found
 //! ```
 
+pub(crate) mod visibility; // which stored items are dead
+
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -118,7 +120,7 @@ impl PartitionSnapshot {
 
     /// Whether an item is dead: expired or deleted by key, its rows not yet purged.
     pub fn is_dead(&self, expiry: Expiry, record: &RecordView<'_>) -> bool {
-        expiry.is_expired(record) || self.key_tombstones.covers(record, self.state.lsn)
+        visibility::is_dead(record, expiry, &*self.key_tombstones, self.state.lsn)
     }
 
     /// Whether there can be dead items, so that each record must be checked.

@@ -16,7 +16,7 @@
 use pleiad_model::Result;
 
 use crate::partition::Partition;
-use crate::record::{Record, RecordView, name_hash};
+use crate::record::{RecordView, name_hash};
 use crate::schema::Schema;
 
 /// A container's default, and the current time.
@@ -42,13 +42,8 @@ impl Expiry {
         self.default_s.is_some()
     }
 
-    pub fn is_expired(&self, record: &RecordView<'_>) -> bool {
+    pub(crate) fn is_expired(&self, record: &RecordView<'_>) -> bool {
         self.last_second(record).is_some_and(|last_s| u64::from(self.now_s) > last_s)
-    }
-
-    /// The record, unless it is expired.
-    pub fn unexpired(&self, record: Option<Record>) -> Option<Record> {
-        record.filter(|record| !self.is_expired(&record.view()))
     }
 
     /// The last second in which the item is live.

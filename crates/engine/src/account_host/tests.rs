@@ -137,9 +137,10 @@ async fn etags_and_rids_are_not_reused_after_a_restore() {
         host.restore("clean").await.unwrap();
         let engine = host.engine();
         let token = SessionToken(vec![(served_by.range, served_by.lsn)]);
-        let read = engine.read_item(&admit(&engine, "c"), Some(&pk("1")), Target::Named("1"), Some(&token)).await;
+        let read = engine.read_item(&admit(&engine, "c"), Some(&pk("1")), Target::Named("1"), None, Some(&token)).await;
         read.result.unwrap();
-        let same = engine.read_item(&admit(&engine, "c"), Some(&pk("8")), Target::Named("new"), Some(&token)).await;
+        let same =
+            engine.read_item(&admit(&engine, "c"), Some(&pk("8")), Target::Named("new"), None, Some(&token)).await;
         assert_eq!(kind(same), Kind::NotFound, "not \"session not available\"");
     }
 }
@@ -159,7 +160,7 @@ async fn session_tokens_stay_valid_for_a_dropped_and_restored_container() {
     let engine = host.engine();
     for n in 0..8usize {
         let (id, token) = (n.to_string(), SessionToken(seen.clone()));
-        let read = engine.read_item(&admit(&engine, "c"), Some(&pk(&id)), Target::Named(&id), Some(&token)).await;
+        let read = engine.read_item(&admit(&engine, "c"), Some(&pk(&id)), Target::Named(&id), None, Some(&token)).await;
         read.result.unwrap();
     }
 }
@@ -190,7 +191,7 @@ async fn high_water_marks_survive_a_snapshot_without_the_container() {
     let engine = host.engine();
     let at = admit(&engine, "c");
     let token = SessionToken(seen.clone());
-    engine.read_item(&at, Some(&pk("1")), Target::Named("1"), Some(&token)).await.result.unwrap();
+    engine.read_item(&at, Some(&pk("1")), Target::Named("1"), None, Some(&token)).await.result.unwrap();
     let made = create(&engine, &at, "n", "1").await;
     let served_by = made.served_by.unwrap();
     assert!(seen.iter().all(|(_, lsn)| *lsn < served_by.lsn), "a reader of the change feed would miss the write");

@@ -266,8 +266,9 @@ async fn under_concurrent_writes_no_version_repeats_and_the_last_is_returned() {
         assert!(lsns.windows(2).all(|pair| pair[0] < pair[1]), "{id}: {lsns:?}");
         let number: usize = id.split_once('-').unwrap().1.parse().unwrap();
         let key = pk(&format!("k{number}"));
-        let newest = world.engine.read_item(&world.at, Some(&key), Target::Named(&id), None).await.result.unwrap();
-        assert_eq!(lsns.last(), Some(&newest.lsn), "{id}");
+        let newest =
+            world.engine.read_item(&world.at, Some(&key), Target::Named(&id), None, None).await.result.unwrap();
+        assert_eq!(lsns.last(), Some(&newest.record.lsn), "{id}");
     }
 }
 

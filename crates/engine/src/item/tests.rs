@@ -1,5 +1,7 @@
 //! Item operations as a client sees them, over one, some and many partitions.
 
+use std::sync::Arc;
+
 use super::*;
 use crate::feed::FeedRange;
 use crate::testing::*;
@@ -162,12 +164,12 @@ async fn an_item_is_found_by_rid_under_its_own_key_only() {
     let (engine, container, at) = world(4).await;
     let docnum = create(&engine, &at, "1", "a").await.result.unwrap().record.unwrap().docnum;
     let rid = Target::Rid(ItemRid { container: container.rid, docnum });
-    let read = async |key: &str| engine.read_item(&at, Some(&pk(key)), rid, None).await;
-    assert_eq!(read("a").await.result.unwrap().id(), "1");
+    let read = async |key: &str| engine.read_item(&at, Some(&pk(key)), rid, None, None).await;
+    assert_eq!(read("a").await.result.unwrap().record.id(), "1");
     assert_eq!(kind(read("b").await), Kind::NotFound);
     let renamed = replace(&engine, &at, "a", rid, r#"{"id":"2","pk":"a"}"#).await.result.unwrap();
     assert_eq!(renamed.record.unwrap().docnum, docnum);
-    assert_eq!(read("a").await.result.unwrap().id(), "2");
+    assert_eq!(read("a").await.result.unwrap().record.id(), "2");
     engine.delete_item(&at, Some(&pk("a")), rid, &Precondition::None).await.result.unwrap();
     assert_eq!(kind(read("a").await), Kind::NotFound);
 }
@@ -184,7 +186,7 @@ async fn s16_the_partition_keys_of_item_and_request_must_match() {
     create(&engine, &at, "1", "a").await.result.unwrap();
     assert_eq!(kind(replace(&engine, &at, "a", Target::Named("1"), r#"{"id":"1","pk":"b"}"#).await), Kind::KeyMismatch);
     let two = PartitionKey::parse(r#"["a","b"]"#).unwrap();
-    assert_eq!(kind(engine.read_item(&at, Some(&two), Target::Named("1"), None).await), Kind::KeyMismatch);
+    assert_eq!(kind(engine.read_item(&at, Some(&two), Target::Named("1"), None, None).await), Kind::KeyMismatch);
 }
 
 #[tokio::test]
@@ -233,6 +235,6 @@ async fn a_container_without_a_partition_key_accepts_items_without_one() {
         kind(engine.create_item(&at, None, Verb::Create, body(), &WriteOptions::default()).await),
         Kind::Conflict
     );
-    assert!(engine.read_item(&at, None, Target::Named("1"), None).await.result.is_ok());
+    assert!(engine.read_item(&at, None, Target::Named("1"), None, None).await.result.is_ok());
     assert_eq!(items_per_partition(&made), [1]);
 }

@@ -1,6 +1,9 @@
 //! Enforcement of provisioned throughput, on a manual clock. A container of n hundred RU/s has n partitions of 100
 //! each.
 
+mod charges; // what is charged, in which order of checks, and what is told
+mod early_end; // requests that are dropped or fail
+
 use std::collections::BTreeMap;
 
 use pleiad_model::Kind;
@@ -40,6 +43,20 @@ fn keys_by_range(at: &Admitted, keys: impl Iterator<Item = String>) -> BTreeMap<
 
 fn many_keys(count: usize) -> impl Iterator<Item = String> {
     (0..count).map(|n| format!("key{n}"))
+}
+
+/// A page of a hundred rows at most, of the whole container, merged by the server.
+fn item_query(text: &str, from: Option<QueryCursor>) -> ItemQuery {
+    ItemQuery {
+        text: text.to_owned(),
+        parameters: Parameters::default(),
+        scope: FeedRange::Container,
+        cross_partition: CrossPartition::ByServer,
+        size: PageSize { rows: 100, bytes: 1 << 20 },
+        from,
+        report: ReportOptions::default(),
+        enable_scan: false,
+    }
 }
 
 async fn set_ru(engine: &Engine, container: &Container, ru: i64) -> Result<()> {
@@ -272,28 +289,20 @@ async fn a_query_page_ends_at_a_throttled_partition_and_continues_later() {
         env.advance_ms(1000);
     }
     let ranges = keys_by_range(&at, many_keys(40));
-    let query = |text: &str, from| ItemQuery {
-        text: text.to_owned(),
-        parameters: Parameters::default(),
-        scope: FeedRange::Container,
-        cross_partition: CrossPartition::ByServer,
-        size: PageSize { rows: 100, bytes: 1 << 20 },
-        from,
-        report: crate::ReportOptions::default(),
-        enable_scan: false,
-    };
     reads(&engine, &at, &ranges[&2][0], 200).await;
-    let sorted = engine.query_items(&at, query("SELECT VALUE c.id FROM c ORDER BY c.id", None), None).await;
+    let sorted = engine.query_items(&at, item_query("SELECT VALUE c.id FROM c ORDER BY c.id", None), None).await;
     assert!(is_throttled(&sorted), "all partitions or none");
-    let first = engine.query_items(&at, query("SELECT VALUE c.id FROM c", None), None).await;
+    let first = engine.query_items(&at, item_query("SELECT VALUE c.id FROM c", None), None).await;
     let first_charge_ru = first.charge_ru;
     let first = first.result.unwrap();
     assert_eq!(first.rows.len(), ranges[&0].len() + ranges[&1].len());
     let paid = |range: usize| at.container.partition(range).unwrap().governor.usage().second_ru(engine.now_ms() / 1000);
     assert!((paid(0) + paid(1) - first_charge_ru).abs() < 0.02, "{} and {}", paid(0), paid(1));
-    assert!(is_throttled(&engine.query_items(&at, query("SELECT VALUE c.id FROM c", first.next.clone()), None).await));
+    assert!(is_throttled(
+        &engine.query_items(&at, item_query("SELECT VALUE c.id FROM c", first.next.clone()), None).await
+    ));
     env.advance_ms(1000);
-    let rest = engine.query_items(&at, query("SELECT VALUE c.id FROM c", first.next), None).await.result.unwrap();
+    let rest = engine.query_items(&at, item_query("SELECT VALUE c.id FROM c", first.next), None).await.result.unwrap();
     assert_eq!(first.rows.len() + rest.rows.len(), 40);
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use pleiad_model::resource_id::ItemRid;
 use pleiad_model::{Error, Kind, Object, Result, Value, json};
 use pleiad_partition::partition::{RESOURCE_NOT_FOUND, Rejected};
-use pleiad_partition::{ItemKey, OperationEffect, Precondition, Record, Transaction, Verb, price};
+use pleiad_partition::{ItemKey, OperationEffect, Partition, Precondition, Record, Transaction, Verb, price};
 use pleiad_script::{
     Action, Collection, DocumentLink, EntryPoint, IndexingDirective, OperationReply, OperationResult, PageOptions,
     ScriptCall, ScriptOperation, ScriptOutcome, ScriptQuery,
@@ -17,10 +17,9 @@ use pleiad_sql::run::PageSize;
 
 use super::ScriptTask;
 use crate::feed::FeedRange;
-use crate::item::draft;
+use crate::item::{ItemRead, draft};
 use crate::query::{CrossPartition, ItemQuery, Parameters, ReportOptions, TransactionQuery, TransactionSnapshot};
-use crate::write_retry::WriteTarget;
-use crate::{Admitted, Script, WriteOptions, write_item};
+use crate::{Admitted, Container, Script, WriteOptions, write_item};
 
 /// Rows of a page if the script sets no page size.
 const PAGE_ROWS: usize = 1000;
@@ -41,14 +40,15 @@ pub(super) struct Host<'h> {
 }
 
 impl<'h> Host<'h> {
-    pub fn begin(task: &'h ScriptTask, write_target: &'h WriteTarget) -> Result<Self> {
+    pub fn begin(task: &'h ScriptTask, partition: &'h Partition, container: &'h Arc<Container>) -> Result<Self> {
         let ts_s = u32::try_from(task.env.now_ms() / 1000).unwrap_or(u32::MAX);
-        let begin = write_target.partition.begin(&write_target.container.schema, task.logical.clone(), ts_s);
+        let begin = partition.begin(&container.schema, task.logical.clone(), ts_s);
         let tx_query = TransactionQuery {
-            at: task.at.at(write_target.container.clone()),
+            at: task.at.at(container.clone()),
             env: task.env.clone(),
             meter: task.meter.clone(),
             scripts: task.scripts.clone(),
+            parallelism: task.parallelism,
             handle: task.handle.clone(),
         };
         Ok(Host { task, tx_query, tx: task.handle.block_on(begin)?, charge_ru: 0.0, outdated: None })
@@ -154,12 +154,12 @@ impl<'h> Host<'h> {
         let key = self.key_of(link)?;
         let record = self.task.handle.block_on(self.tx.read(&key))?;
         let record = record.ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))?;
-        if known_etag.is_some_and(|etag| etag == record.etag().to_string()) {
-            self.charge_ru += price::MISS_RU;
+        let read = ItemRead::new(record, known_etag);
+        self.charge_ru += read.charge_ru();
+        if read.is_unchanged {
             return Ok(OperationResult::NotModified);
         }
-        self.charge_ru += price::read(record.body().len());
-        Ok(OperationResult::Resource(self.text(&record)?))
+        Ok(OperationResult::Resource(self.text(&read.record)?))
     }
 
     fn query(&mut self, query: ScriptQuery, page: &PageOptions) -> Result<OperationResult, Rejected> {

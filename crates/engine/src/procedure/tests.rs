@@ -73,7 +73,7 @@ async fn put(engine: &Engine, text: &str, key: &str) {
 }
 
 async fn number(engine: &Engine, id: &str, key: &str) -> i64 {
-    let record = engine.read_item(&admit(engine, "c"), Some(&pk(key)), Target::Named(id), None).await.result.unwrap();
+    let record = read(engine, &admit(engine, "c"), id, key).await.result.unwrap();
     pleiad_model::json::parse(record.body()).unwrap().get("n").and_then(Value::as_i64).unwrap()
 }
 
@@ -204,8 +204,8 @@ async fn s79_in_a_fixed_container_a_script_reaches_all_items() {
     let arguments = ["\"a\"", "\"b\"", "5"].map(str::to_owned).to_vec();
     let done = engine.execute_procedure(&at, None, &script, arguments, context()).await;
     assert_eq!(done.result.unwrap().result, Ok(None));
-    let text = engine.read_item(&at, None, Target::Named("b"), None).await.result.unwrap();
-    assert_eq!(text.body(), br#"{"id":"b","pk":2,"n":7}"#);
+    let text = engine.read_item(&at, None, Target::Named("b"), None, None).await.result.unwrap();
+    assert_eq!(text.record.body(), br#"{"id":"b","pk":2,"n":7}"#);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

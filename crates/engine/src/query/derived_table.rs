@@ -22,7 +22,7 @@ impl PageTask {
         stages: &DerivedTable<'_>,
         page: PageRequest<'_>,
         lsns: &mut Vec<PartitionLsn>,
-        cost: &mut PageCost,
+        cost: &mut PageCost<'_>,
     ) -> Result<QueryPage> {
         let (rows, report) = self.materialize(stages.inner, page, lsns, cost)?;
         let (finished, next) = self.run_outer(&stages.outer, &rows, page)?;
@@ -35,7 +35,7 @@ impl PageTask {
         inner: &Select,
         page: PageRequest<'_>,
         lsns: &mut Vec<PartitionLsn>,
-        cost: &mut PageCost,
+        cost: &mut PageCost<'_>,
     ) -> Result<(Vec<Value>, QueryReport)> {
         let page = PageRequest { from: None, size: MATERIALIZED, ..page };
         let read = match split_derived_table(inner) {

@@ -27,16 +27,13 @@ impl PageTask {
         select: &Select,
         page: PageRequest<'_>,
         lsns: &mut Vec<PartitionLsn>,
-        cost: &mut PageCost,
+        cost: &mut PageCost<'_>,
     ) -> Result<QueryPage> {
         // Only checks whether the query is allowed in this scope.
         route::routed_ranges(&self.at, page.scope, select, page.bind, page.cross_partition)?;
         let mut report = QueryReport::default();
         let mut run_query = |text: &str, scope: &FeedRange| {
-            let mut query_cost = PageCost::default();
-            let read = self.component(text, PageRequest { scope, ..page }, lsns, &mut query_cost);
-            cost.append(query_cost);
-            let (rows, query_report) = read?;
+            let (rows, query_report) = self.component(text, PageRequest { scope, ..page }, lsns, cost)?;
             report = std::mem::take(&mut report).and(query_report);
             Ok::<_, Error>(rows)
         };
@@ -65,7 +62,7 @@ impl PageTask {
         text: &str,
         page: PageRequest<'_>,
         lsns: &mut Vec<PartitionLsn>,
-        cost: &mut PageCost,
+        cost: &mut PageCost<'_>,
     ) -> Result<(Vec<Value>, QueryReport)> {
         let select = check::parse_and_check(text)?;
         let page = PageRequest { from: None, size: MATERIALIZED, cross_partition: CrossPartition::ByServer, ..page };

@@ -22,6 +22,7 @@ pub(crate) struct TransactionQuery {
     pub env: Arc<dyn Env>,
     pub meter: Meter,
     pub scripts: Interpreters,
+    pub parallelism: Parallelism,
     pub handle: Handle,
 }
 
@@ -38,7 +39,7 @@ impl TransactionQuery {
             functions: OnceLock::new(),
             started_ms: self.env.now_ms(),
             handle: self.handle.clone(),
-            parallelism: Parallelism::DEFAULT,
+            parallelism: self.parallelism,
             transaction: Some(transaction),
         };
         task.run()

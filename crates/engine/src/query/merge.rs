@@ -4,10 +4,11 @@
 //! calling thread, the rest on all cores (`parallel`), and the results are merged in the order of the slices.
 
 use std::collections::VecDeque;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use pleiad_model::{Error, Kind, Result};
+use pleiad_partition::Partition;
 use pleiad_sql::block::{Block, Output};
 use pleiad_sql::document::SlotValue;
 use pleiad_sql::index_predicate::{IndexPredicate, OrderPath, TextAggregate, TextScoreOrder, VectorOrder};
@@ -52,8 +53,9 @@ impl<'p> PageExecutor<'p> {
         RowPipeline::new(self.block, self.task.context(), self.start.clone(), self.size)
     }
 
-    /// Restores a truncated resume key from the item that it names, if that item still exists and has the key.
-    pub fn expand_resume_key(&mut self) -> Result<()> {
+    /// Restores a truncated resume key from the item that it names, if that item still exists and has the key. The
+    /// session does not matter: the item is not returned, and may be at a partition outside of the query's scope.
+    pub fn expand_resume_key(&mut self, cost: &mut PageCost<'_>) -> Result<()> {
         let run::ResumePoint::Key(resume_key) = &self.start.at else { return Ok(()) };
         if resume_key.key().is_some() {
             return Ok(());
@@ -61,10 +63,14 @@ impl<'p> PageExecutor<'p> {
         let mut pipeline = self.pipeline();
         let Some(docnum) = pipeline.resume_docnum(resume_key) else { return Ok(()) };
         let mut whole = None;
-        for partition in &self.container.partitions {
+        // All readers of a transaction see its one snapshot.
+        let partitions_max = if self.task.transaction.is_some() { 1 } else { usize::MAX };
+        for partition in self.container.partitions.iter().take(partitions_max) {
             if whole.is_some() {
                 break;
             }
+            let position = self.admit(partition, cost)?;
+            cost.add_lookup(position);
             let slice =
                 PartitionSlice { partition: partition.clone(), keys: partition.range.keys.clone(), point: None };
             self.open(&slice)?.visit_one(docnum, &mut |record| {
@@ -111,17 +117,24 @@ impl<'p> PageExecutor<'p> {
         &self,
         cursors: Vec<RangeCursor>,
         lsns: &mut Vec<PartitionLsn>,
-        cost: &mut PageCost,
+        cost: &mut PageCost<'_>,
         work: &mut ScanStats,
     ) -> Result<(Finished, Option<CursorPosition>)> {
         let mut remaining = VecDeque::from(cursors);
         let mut pipeline = self.pipeline();
         while let Some((slice, cursor)) = next_slice(self.container, &mut remaining) {
             let is_first = cost.is_empty();
-            let ended = match self.enter(&slice, cost) {
-                Ok(lsn) => {
+            // Before the read: the session token must not cover more than was read.
+            let lsn = partition_lsn(&slice.partition);
+            let ended = match self.admit(&slice.partition, cost) {
+                Ok(position) => {
+                    cost.check_session(position, self.task.session.as_ref())?;
                     lsns.push(lsn);
-                    self.run_slice(&slice, &cursor, &mut pipeline, cost, work)?
+                    let mut slice_work = ScanStats::default();
+                    let ended = self.run_slice(&slice, &cursor, &mut pipeline, &mut slice_work);
+                    cost.add_work(position, &slice_work);
+                    work.add(slice_work);
+                    ended?
                 }
                 // The page returns the rows so far; the next page tries this partition again.
                 Err(Error { kind: Kind::Throttled { .. }, .. }) if !is_first && !self.is_materialized() => {
@@ -157,20 +170,12 @@ impl<'p> PageExecutor<'p> {
         slice: &PartitionSlice,
         cursor: &RangeCursor,
         pipeline: &mut RowPipeline<'_>,
-        cost: &mut PageCost,
         work: &mut ScanStats,
     ) -> Result<ScanEnd> {
-        let mut slice_work = ScanStats::default();
-        let planned =
-            self.open(slice).and_then(|reader| self.plan_access(reader, slice, cursor.after(), false, &mut slice_work));
-        let ended = planned.and_then(|planned| {
-            check_inline(planned.cost_us)?;
-            pipeline.resume(cursor.docnum, cursor.rows);
-            self.scan(&planned, slice, cursor.after(), &[], pipeline, &mut slice_work)
-        });
-        cost.add_work(cost.last(), &slice_work);
-        work.add(slice_work);
-        ended
+        let planned = self.plan_access(self.open(slice)?, slice, cursor.after(), false, work)?;
+        check_inline(planned.cost_us)?;
+        pipeline.resume(cursor.docnum, cursor.rows);
+        self.scan(&planned, slice, cursor.after(), &[], pipeline, work)
     }
 
     /// Merges all slices into one page. Short work runs here; the rest on as many threads as there are cores.
@@ -179,18 +184,17 @@ impl<'p> PageExecutor<'p> {
         &self,
         slices: Vec<PartitionSlice>,
         lsns: &mut Vec<PartitionLsn>,
-        cost: &mut PageCost,
+        cost: &mut PageCost<'_>,
         work: &mut ScanStats,
     ) -> Result<Finished> {
+        let first = cost.len();
         for slice in &slices {
-            match self.enter(slice, cost) {
-                Ok(lsn) => lsns.push(lsn),
-                Err(error) => {
-                    std::mem::take(cost).leave(&self.task.meter);
-                    return Err(error);
-                }
-            }
+            // Before the read: the session token must not cover more than was read.
+            let lsn = partition_lsn(&slice.partition);
+            self.admit(&slice.partition, cost).inspect_err(|_| cost.cancel_from(first))?;
+            lsns.push(lsn);
         }
+        (first..cost.len()).try_for_each(|position| cost.check_session(position, self.task.session.as_ref()))?;
         let (mut sum, mut spent_us) = (None, 0.0);
         for (at, slice) in slices.iter().enumerate() {
             let mut slice_work = ScanStats::default();
@@ -207,12 +211,12 @@ impl<'p> PageExecutor<'p> {
             if let Ok(Some(planned)) = rest {
                 let (sum, stats) = self.run_parallel(sum, &slices[at..], planned, slice_work);
                 for (offset, slice_work) in stats {
-                    cost.add_work(at + offset, &slice_work);
+                    cost.add_work(first + at + offset, &slice_work);
                     work.add(slice_work);
                 }
                 return sum?.finish(None);
             }
-            cost.add_work(at, &slice_work);
+            cost.add_work(first + at, &slice_work);
             work.add(slice_work);
             rest?;
         }
@@ -288,17 +292,12 @@ impl<'p> PageExecutor<'p> {
         Ok(())
     }
 
-    /// Checks the session and admits the request at the partition. The LSN is taken before the partition is read, so
-    /// that the session token never claims more than was read.
-    fn enter(&self, slice: &PartitionSlice, cost: &mut PageCost) -> Result<PartitionLsn> {
-        let lsn = partition_lsn(&slice.partition);
-        if self.task.transaction.is_some() {
-            cost.add_unmetered();
-            return Ok(lsn);
+    /// Admits the request at the partition, unless it is part of a transaction. Returns the position in the page cost.
+    fn admit(&self, partition: &Arc<Partition>, cost: &mut PageCost<'_>) -> Result<usize> {
+        match self.task.transaction {
+            Some(_) => Ok(cost.add_unmetered()),
+            None => cost.admit(partition),
         }
-        self.task.session.as_ref().map_or(Ok(()), |session| session.check(&slice.partition))?;
-        cost.enter(&self.task.meter, &self.task.at, &slice.partition)?;
-        Ok(lsn)
     }
 
     fn open(&self, slice: &PartitionSlice) -> Result<PartitionReader> {

@@ -195,7 +195,7 @@ impl Engine {
             }
             self.catalog.wait_for_changes().await;
             at = match self.admit(ContainerName::Rid(at.container.rid), None) {
-                Ok(newer) => newer.in_class(at.class),
+                Ok(newer) => at.at(newer.container),
                 Err(error) => return EngineResponse::failed(error),
             };
         }
@@ -273,11 +273,11 @@ pub(super) struct PageRequest<'p> {
 impl PageTask {
     pub(super) fn run(&self) -> EngineResponse<QueryPage> {
         let mut lsns = Vec::new();
-        let mut cost = PageCost::default();
+        let mut cost = PageCost::new(&self.meter, &self.at);
         let answer = match self.page(&mut lsns, &mut cost) {
             Ok(mut page) => {
                 page.report.advice = self.advice();
-                let charge_ru = cost.pay(&self.meter, &self.at, price::rows(page.rows.bytes()) + self.functions_ru());
+                let charge_ru = cost.settle(price::rows(page.rows.bytes()) + self.functions_ru());
                 EngineResponse::priced(Ok(page), charge_ru)
             }
             Err(error) => self.failed(error, cost),
@@ -289,16 +289,15 @@ impl PageTask {
     }
 
     /// What was read before the failure is charged, unless the query is retried.
-    fn failed(&self, error: Error, cost: PageCost) -> EngineResponse<QueryPage> {
+    fn failed(&self, error: Error, mut cost: PageCost<'_>) -> EngineResponse<QueryPage> {
         if cost.is_empty() || error.kind == Kind::Outdated || has_given_up() {
-            cost.leave(&self.meter);
+            cost.cancel_from(0);
             return EngineResponse::failed(error);
         }
-        let charge_ru = cost.pay(&self.meter, &self.at, self.functions_ru()).max(price::MISS_RU);
-        EngineResponse::priced(Err(error), charge_ru)
+        EngineResponse::priced(Err(error), cost.settle(self.functions_ru()))
     }
 
-    fn page(&self, lsns: &mut Vec<PartitionLsn>, cost: &mut PageCost) -> Result<QueryPage> {
+    fn page(&self, lsns: &mut Vec<PartitionLsn>, cost: &mut PageCost<'_>) -> Result<QueryPage> {
         let bind = BindContext {
             parameters: &self.query.parameters,
             geospatial: self.at.container.definition.geospatial,
@@ -358,7 +357,7 @@ impl PageTask {
         block: &Block,
         page: PageRequest<'_>,
         lsns: &mut Vec<PartitionLsn>,
-        cost: &mut PageCost,
+        cost: &mut PageCost<'_>,
     ) -> Result<QueryPage> {
         let mut work = ScanStats::default();
         let container = &*self.at.container;
@@ -386,7 +385,7 @@ impl PageTask {
             start: cursor.start(),
             size: page.size,
         };
-        executor.expand_resume_key()?;
+        executor.expand_resume_key(cost)?;
         let cursors = match &cursor.at {
             CursorPosition::Ranges(cursors) if page.from.is_some() => {
                 let of_key = routed.is_one_key || matches!(page.scope, FeedRange::PartitionKey(_));

@@ -11,7 +11,7 @@ async fn a_token_requires_what_its_client_has_seen_and_no_more() {
     let at = admit(&engine, "c");
     let served_by = create(&engine, &at, "1", "a").await.served_by.unwrap();
     let read = async |token: &[(u32, u64)]| {
-        engine.read_item(&at, Some(&pk("a")), Target::Named("1"), Some(&SessionToken(token.to_vec()))).await
+        engine.read_item(&at, Some(&pk("a")), Target::Named("1"), None, Some(&SessionToken(token.to_vec()))).await
     };
     assert!(read(&[(served_by.range, served_by.lsn)]).await.result.is_ok());
     assert!(read(&[]).await.result.is_ok());

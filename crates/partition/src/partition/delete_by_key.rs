@@ -7,7 +7,7 @@
 use pleiad_model::{Error, Kind, Result};
 use pleiad_storage::{Batch, Limit, keyspace};
 
-use super::{Partition, Rejected};
+use super::{Partition, Queued, Rejected};
 use crate::key::LogicalKey;
 use crate::key_tombstones::KeyTombstone;
 use crate::record::Record;
@@ -20,11 +20,21 @@ const ITEMS_PER_TRANSACTION: usize = 200;
 impl Partition {
     /// Returns the LSN up to which the key's items are deleted.
     pub async fn delete_by_partition_key(&self, schema: &Schema, key: &LogicalKey, ts_s: u32) -> Result<u64, Rejected> {
+        self.enqueue_delete_by_partition_key(schema, key, ts_s).await?.wait().await
+    }
+
+    /// The same up to the point at which the delete is certain; the result waits for the committer.
+    pub async fn enqueue_delete_by_partition_key(
+        &self,
+        schema: &Schema,
+        key: &LogicalKey,
+        ts_s: u32,
+    ) -> Result<Queued<u64>, Rejected> {
         if self.sequencer.state.lock().log_job.is_some() {
             let tombstone = KeyTombstone { epk: key.epk.clone(), lsn: self.shard_state().lsn };
             self.wait_for_queued().await?;
             while self.purge_chunk(schema, &tombstone, ts_s).await? {}
-            return Ok(self.lsn());
+            return Ok(Queued::durable(self.lsn()));
         }
         let latch = self.latch(&key.clone().item("")).await;
         let queued = self.sequence(schema, ts_s, |shard, changes| {
@@ -32,13 +42,11 @@ impl Partition {
                 return Err(Error::new(Kind::Outdated, "a copy of the partition has begun; ask again"));
             }
             changes.batch.put(keyspace::key_tombstone(self.range.shard, key.epk.as_bytes()), shard.lsn.to_be_bytes());
-            // Under the sequencer's lock, so that a purge that finishes the previous tombstone does not delete this
-            // one's row.
-            self.key_tombstones.add(KeyTombstone { epk: key.epk.clone(), lsn: shard.lsn });
+            changes.key_tombstone = Some(KeyTombstone { epk: key.epk.clone(), lsn: shard.lsn });
             Ok(shard.lsn)
         })?;
         drop(latch);
-        queued.wait().await
+        Ok(queued)
     }
 
     /// One step of purging the rows under tombstones; returns true if there is more to do.

@@ -66,12 +66,18 @@ impl Partition {
         let state = Some((keyspace::state(self.range.shard), shard.encode()));
         let owner: Arc<dyn Publish> = self.sequencer.clone();
         let batch = std::mem::take(&mut changes.batch);
+        // Before the committer has the batch: a snapshot that contains the tombstone's row applies the tombstone.
+        let tombstones_before = changes.key_tombstone.take().map(|tombstone| self.key_tombstones.add(tombstone));
+        let enqueued = self.committer.enqueue(CommitEntry { batch, state, owner: Some((owner, shard.lsn)), done });
         // Nothing is published before the sequence lock is released, and nothing is changed if the committer rejects
         // this.
-        self.committer.enqueue(CommitEntry { batch, state, owner: Some((owner, shard.lsn)), done })?;
+        if let Err(error) = enqueued {
+            tombstones_before.into_iter().for_each(|before| self.key_tombstones.restore(before));
+            return Err(error);
+        }
         self.split_trigger.update(shard.item_bytes > schema.size_limits.partition_bytes_max);
         sequence.accept(shard, changes.pending);
-        Ok(Queued { written, durable })
+        Ok(Queued { written, durable: Some(durable) })
     }
 
     /// A docnum for an item of a transaction that has no LSN yet. If the transaction never commits, the docnum stays
@@ -173,16 +179,33 @@ impl Publish for Sequencer {
     }
 }
 
-/// A transaction that has its LSN and waits to become durable.
-pub(crate) struct Queued<T = Written> {
-    pub(super) written: T,
-    durable: oneshot::Receiver<Result<()>>,
+/// A transaction that has its LSN and becomes durable, whether or not a caller waits for it.
+pub struct Queued<T = Written> {
+    written: T,
+    /// `None` if there is nothing to wait for.
+    durable: Option<oneshot::Receiver<Result<()>>>,
 }
 
 impl<T> Queued<T> {
-    pub(crate) async fn wait(self) -> Result<T, Rejected> {
-        let durable = self.durable.await.unwrap_or_else(|_| Err(Error::unavailable("the server is stopping")));
-        durable.map_err(not_durable)?;
+    /// The outcome of work that wrote nothing, or that is durable already.
+    pub fn durable(written: T) -> Self {
+        Queued { written, durable: None }
+    }
+
+    /// What will be durable.
+    pub fn written(&self) -> &T {
+        &self.written
+    }
+
+    pub fn map<U>(self, map: impl FnOnce(T) -> U) -> Queued<U> {
+        Queued { written: map(self.written), durable: self.durable }
+    }
+
+    pub async fn wait(self) -> Result<T, Rejected> {
+        if let Some(durable) = self.durable {
+            let durable = durable.await.unwrap_or_else(|_| Err(Error::unavailable("the server is stopping")));
+            durable.map_err(not_durable)?;
+        }
         Ok(self.written)
     }
 }

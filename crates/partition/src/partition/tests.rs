@@ -1,6 +1,8 @@
 //! Single-item operations, one after the other and concurrently.
 
 use super::*;
+use crate::change_feed::ChangeQuery;
+use crate::feed::{KeyScope, PageLimit};
 use crate::shard_state::DOCNUM_COUNTER_BITS;
 use crate::testing::{Dice, Gate, LATER, audit, draft, item, key, memory, open, range, rows, schema, schema_with};
 use pleiad_model::{Kind, json};
@@ -33,7 +35,7 @@ async fn delete(partition: &Partition, schema: &Schema, pk: &str, id: &str) -> R
 }
 
 async fn n_of(partition: &Partition, schema: &Schema, pk: &str, id: &str) -> Option<i64> {
-    let record = partition.read(&key(schema, pk, id)).await.unwrap()?;
+    let record = partition.read(&key(schema, pk, id), Expiry::NEVER).await.unwrap()?;
     json::parse(record.body()).unwrap().get("n").and_then(Value::as_i64)
 }
 
@@ -266,9 +268,42 @@ async fn reads_during_renames_return_the_right_item_or_none() {
     });
     while !renamer.is_finished() {
         for id in ["x", "y"] {
-            let found = partition.read(&key(&schema, "a", id)).await.unwrap();
+            let found = partition.read(&key(&schema, "a", id), Expiry::NEVER).await.unwrap();
             assert!(found.is_none_or(|record| record.id() == id));
         }
     }
     renamer.await.unwrap();
+}
+
+#[tokio::test]
+async fn an_expired_item_is_dead_for_every_reader() {
+    let (partition, schema) = (open(&memory()).await, schema(&["/pk"]));
+    let schema = Schema { default_ttl: Some(10), ..schema };
+    create(&partition, &schema, "a", "1", 1).await.unwrap();
+    let (one, scope) = (key(&schema, "a", "1"), KeyScope::Keys(pleiad_model::partition_key::EpkRange::FULL));
+    let limit = PageLimit { items: 10, bytes: 1 << 20 };
+    for (now_s, items) in [(17, 1), (18, 0)] {
+        let expiry = schema.expiry(now_s);
+        let listed = partition.page(&scope, 0, limit, expiry).await.unwrap().records.len();
+        let query = ChangeQuery { scope: scope.clone(), after: 0, since_s: 0, expiry };
+        let changed = partition.changes(&query, limit).await.unwrap().records.len();
+        let tx = partition.begin_latched(&schema, one.logical.clone(), now_s).await;
+        let read = partition.read(&one, expiry).await.unwrap();
+        let read_again = partition.read_in_snapshot(&one, expiry).await.unwrap();
+        let found = [read, read_again, tx.read(&one).await.unwrap()].map(|found| usize::from(found.is_some()));
+        assert_eq!((found, listed, changed), ([items; 3], items, items), "at {now_s}");
+    }
+}
+
+#[tokio::test]
+async fn a_queued_write_completes_although_its_caller_is_gone() {
+    let (partition, schema) = (open(&memory()).await, schema(&["/pk"]));
+    let gate = Gate::close(&partition.committer);
+    let draft = draft(&schema, "1", item("a", "1", 1));
+    let queued = partition.enqueue_write(&schema, Verb::Create, &draft, &Precondition::None, 7).await.unwrap();
+    let charge_ru = queued.written().charge_ru;
+    assert!(charge_ru > 0.0 && partition.lsn() == 0, "decided and not durable");
+    drop((queued, gate));
+    assert_eq!(create(&partition, &schema, "a", "1", 2).await.unwrap_err(), Kind::Conflict);
+    assert_eq!((n_of(&partition, &schema, "a", "1").await, partition.lsn()), (Some(1), 1));
 }

@@ -30,7 +30,7 @@ use super::checks::{
     ALREADY_EXISTS, UNIQUE_VIOLATION, check_exists, check_key_size, check_version, check_write, rejected,
 };
 use super::write::{PreparedWrite, key_of};
-use super::{Draft, Partition, Precondition, Rejected, Verb};
+use super::{Draft, Partition, Precondition, Queued, Rejected, Verb};
 use crate::feed::{KeyScope, PageLimit, RecordPage};
 use crate::index;
 use crate::key::{ItemKey, KeyStats, LogicalKey};

@@ -1,7 +1,7 @@
 //! When an item is expired.
 
 use super::*;
-use crate::record::{Contents, FieldOffsets};
+use crate::record::{Contents, FieldOffsets, Record};
 use pleiad_model::partition_key::EffectiveKey;
 use proptest::prelude::*;
 

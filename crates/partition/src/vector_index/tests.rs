@@ -12,6 +12,7 @@ use crate::index::ComputedDefinitions;
 use crate::partition::{Precondition, Verb};
 use crate::schema::{Schema, SizeLimits};
 use crate::testing::*;
+use crate::ttl::Expiry;
 
 const DIMENSIONS: usize = 16;
 
@@ -59,7 +60,7 @@ impl World {
 
     async fn delete(&mut self, id: u64) {
         let key = key(&self.schema, "a", &id.to_string());
-        let docnum = self.partition.read(&key).await.unwrap().unwrap().docnum;
+        let docnum = self.partition.read(&key, Expiry::NEVER).await.unwrap().unwrap().docnum;
         self.partition.delete(&self.schema, &key, &Precondition::None, 6).await.unwrap();
         self.vectors.remove(&docnum);
     }

@@ -1,10 +1,12 @@
-//! Fault injection for a store: calls fail according to a plan.
+//! Fault injection for a store: calls fail, or suspend their caller, according to a plan.
 //!
 //! Guarantees: after a failed commit or sync it behaves like the RocksDB store: no more writes until a restart, reads
 //! continue. A failed commit was applied completely or not at all; as after a real crash, the caller cannot know
 //! which.
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -38,12 +40,23 @@ pub struct FaultPlan {
 struct FaultSchedule {
     failures: Vec<(FaultPoint, usize)>,
     poisoned: bool,
+    suspends_reads: bool,
 }
 
 impl FaultPlan {
     /// Makes one call fail, after `after` calls of its kind have succeeded: 0 is the next one.
     pub fn fail(&self, point: FaultPoint, after: usize) {
         self.schedule.lock().failures.push((point, after));
+    }
+
+    /// From now on every read returns to its caller's executor once, as a read of a remote store does.
+    pub fn suspend_reads(&self) {
+        self.schedule.lock().suspends_reads = true;
+    }
+
+    /// Whether a planned failure has not happened yet.
+    pub fn is_pending(&self) -> bool {
+        !self.schedule.lock().failures.is_empty()
     }
 
     /// Removes all planned failures and accepts writes again.
@@ -62,7 +75,16 @@ impl FaultPlan {
         due.is_some()
     }
 
-    fn check_read(&self) -> Result<()> {
+    async fn check_read(&self) -> Result<()> {
+        let mut is_suspended = self.schedule.lock().suspends_reads;
+        poll_fn(|context| {
+            if !std::mem::take(&mut is_suspended) {
+                return Poll::Ready(());
+            }
+            context.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
         if self.should_fail(FaultPoint::Read) { Err(Error::internal("a read failed, as scripted")) } else { Ok(()) }
     }
 
@@ -101,12 +123,12 @@ impl<S: Store> Store for Faulty<S> {
     type Snapshot = FaultySnapshot<S::Snapshot>;
 
     async fn get(&self, key: &[u8]) -> Result<Option<Bytes>> {
-        self.faults.check_read()?;
+        self.faults.check_read().await?;
         self.store.get(key).await
     }
 
     async fn get_many(&self, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>> {
-        self.faults.check_read()?;
+        self.faults.check_read().await?;
         self.store.get_many(keys).await
     }
 
@@ -160,7 +182,7 @@ impl<S: Checkpoints> Checkpoints for Faulty<S> {
     }
 
     async fn open_checkpoint(&self, name: &str) -> Result<Option<Self>> {
-        self.faults.check_read()?;
+        self.faults.check_read().await?;
         let opened = self.store.open_checkpoint(name).await?;
         Ok(opened.map(|store| Faulty { store, faults: self.faults.clone() }))
     }
@@ -179,12 +201,12 @@ impl<S: Checkpoints> Checkpoints for Faulty<S> {
 
 impl<S: Snapshot> Snapshot for FaultySnapshot<S> {
     async fn get_many(&self, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>> {
-        self.faults.check_read()?;
+        self.faults.check_read().await?;
         self.snapshot.get_many(keys).await
     }
 
     async fn scan(&self, from: &[u8], to: &[u8], direction: Direction, limit: Limit) -> Result<Chunk> {
-        self.faults.check_read()?;
+        self.faults.check_read().await?;
         self.snapshot.scan(from, to, direction, limit).await
     }
 }

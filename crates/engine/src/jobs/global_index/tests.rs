@@ -194,7 +194,7 @@ async fn clients_cannot_write_to_an_index() {
     assert_eq!(kind(engine.replace_item(&at, Some(&key), one, body, &options).await), Kind::Forbidden);
     assert_eq!(kind(engine.delete_item(&at, Some(&key), one, &Precondition::None).await), Kind::Forbidden);
     assert_eq!(kind(engine.delete_by_partition_key(&at, Some(&key)).await), Kind::Forbidden);
-    assert!(engine.read_item(&at, Some(&key), one, None).await.result.is_ok());
+    assert!(engine.read_item(&at, Some(&key), one, None, None).await.result.is_ok());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -122,10 +122,10 @@ async fn client(
         let place = served_by.unwrap();
         session.0.retain(|(range, _)| *range != place.range);
         session.0.push((place.range, place.lsn));
-        let found = engine.read_item(&admit(&engine, "c"), Some(&key), Target::Named(&id), Some(&session)).await;
+        let found = engine.read_item(&admit(&engine, "c"), Some(&key), Target::Named(&id), None, Some(&session)).await;
         match (known[&id], found.result) {
-            (Some(n), Ok(record)) => {
-                assert!(std::str::from_utf8(record.body()).unwrap().contains(&format!("\"n\":{n}")))
+            (Some(n), Ok(read)) => {
+                assert!(std::str::from_utf8(read.record.body()).unwrap().contains(&format!("\"n\":{n}")))
             }
             (None, Err(error)) => assert_eq!(error.kind, Kind::NotFound),
             (known, found) => panic!("{id}: the response said {known:?}, the read found {found:?}"),
@@ -210,7 +210,7 @@ async fn session_tokens_of_a_parent_are_valid_at_its_children() {
     wait_published(&engine, job).await;
     let at = admit(&engine, "c");
     let read = async |token: (u32, u64)| {
-        engine.read_item(&at, Some(&pk("x")), Target::Named("x"), Some(&SessionToken(vec![token]))).await.result
+        engine.read_item(&at, Some(&pk("x")), Target::Named("x"), None, Some(&SessionToken(vec![token]))).await.result
     };
     assert!(read((0, served_by.lsn)).await.is_ok());
     assert_eq!(read((0, served_by.lsn + 1)).await.unwrap_err().kind, Kind::SessionNotAvailable);

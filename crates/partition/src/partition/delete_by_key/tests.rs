@@ -5,6 +5,7 @@ use crate::change_feed::ChangeQuery;
 use crate::feed::{KeyScope, PageLimit};
 use crate::partition::{Precondition, Verb};
 use crate::testing::{audit, draft, item, key, memory, open, schema};
+use crate::ttl::Expiry;
 
 const NOW_S: u32 = 1_000;
 const ALL: PageLimit = PageLimit { items: 1_000, bytes: 1 << 24 };
@@ -38,7 +39,7 @@ async fn items_disappear_immediately_and_later_writes_stay() {
     let (_store, schema, partition) = filled().await;
     let lsn = partition.delete_by_partition_key(&schema, &key(&schema, "p", "").logical, NOW_S).await.unwrap();
     assert_eq!((lsn, partition.lsn()), (452, 452));
-    assert_eq!(partition.read(&key(&schema, "p", "7")).await.unwrap(), None);
+    assert_eq!(partition.read(&key(&schema, "p", "7"), Expiry::NEVER).await.unwrap(), None);
     assert_eq!((seen(&partition, &schema, "p").await, seen(&partition, &schema, "q").await), ((0, 0), (1, 1)));
     let missing = partition.delete(&schema, &key(&schema, "p", "7"), &Precondition::None, NOW_S).await;
     assert_eq!(missing.unwrap_err().error.kind, pleiad_model::Kind::NotFound);
@@ -111,4 +112,19 @@ async fn a_newer_tombstone_survives_the_purge_of_an_older_one() {
     );
     drop(partition);
     assert_eq!(seen(&open(&store).await, &schema, "p").await, (0, 0));
+}
+
+#[tokio::test]
+async fn a_rejected_delete_leaves_no_tombstone() {
+    let (_store, schema, partition) = filled().await;
+    let logical = key(&schema, "p", "").logical;
+    let first = partition.delete_by_partition_key(&schema, &logical, NOW_S).await.unwrap();
+    create(&partition, &schema, "p", "new", 1).await;
+    partition.committer.stop().await;
+    let rejected = partition.delete_by_partition_key(&schema, &logical, NOW_S).await.unwrap_err();
+    assert_eq!(rejected.error.kind, Kind::Unavailable);
+    // The former tombstone of the key is in effect again, and covers no later item.
+    assert_eq!(partition.key_tombstones.get().first().map(|tombstone| tombstone.lsn), Some(first));
+    let live = partition.current(&key(&schema, "p", "new")).await.unwrap().unwrap();
+    assert!(!partition.is_dead(&schema, NOW_S, &live));
 }

@@ -211,7 +211,9 @@ impl Writer {
         let written = match operation {
             Operation::Read { target } => {
                 let (pk, id) = names(*target);
-                return Outcome::Found(partition.read(&key(schema, &pk, &id)).await.unwrap().as_ref().map(version));
+                return Outcome::Found(
+                    partition.read(&key(schema, &pk, &id), Expiry::NEVER).await.unwrap().as_ref().map(version),
+                );
             }
             Operation::Delete { target, condition } => {
                 let (pk, id) = names(*target);
@@ -313,7 +315,7 @@ async fn examine(store: Arc<AnyStore>, policy: SyncPolicy, seed: u64, operations
     assert_eq!((again.lsn(), again.shard_state()), (partition.lsn(), partition.shard_state()));
     for target in (0..KEYS).flat_map(|pk| (0..IDS).map(move |id| (pk, id))) {
         let (pk, id) = names(target);
-        let found = again.read(&key(&schema, &pk, &id)).await.unwrap().as_ref().map(version);
+        let found = again.read(&key(&schema, &pk, &id), Expiry::NEVER).await.unwrap().as_ref().map(version);
         assert_eq!(found.as_ref(), states.last().unwrap().get(&target));
     }
     audit(&again, &schema).await;

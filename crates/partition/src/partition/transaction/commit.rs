@@ -7,7 +7,7 @@
 use pleiad_model::{Error, Kind, Result};
 
 use super::super::checks::check_key_size;
-use super::{BaseState, ItemChange, KeyDelta, PreparedVersion, Rejected, Transaction, VersionId};
+use super::{BaseState, ItemChange, KeyDelta, PreparedVersion, Queued, Rejected, Transaction, VersionId};
 use crate::key::KeyStats;
 use crate::row_changes::{NewVersion, OldVersion, RowChanges};
 use crate::shard_state::ShardState;
@@ -17,11 +17,19 @@ impl Transaction<'_> {
     /// `Kind::RetryWith`: a conflicting write committed first. `Kind::Outdated`: the items have moved to another
     /// partition, begin again there.
     pub async fn commit(self) -> Result<u64, Rejected> {
+        self.enqueue().await?.wait().await
+    }
+
+    /// Decides the commit: when this returns `Queued`, the committer has the changes and completes them, whether or not
+    /// the caller waits.
+    ///
+    /// Cancel safety: dropped before it returns, nothing is written.
+    pub async fn enqueue(self) -> Result<Queued<u64>, Rejected> {
         let (partition, seen) = (self.partition, self.lsn());
         if self.version_log.is_empty() && self.changes.values().all(ItemChange::has_no_effect) {
             drop(self);
             partition.wait_for_queued().await?;
-            return Ok(seen);
+            return Ok(Queued::durable(seen));
         }
         let latch = match &self.base {
             BaseState::Latched { .. } => None,
@@ -36,7 +44,7 @@ impl Transaction<'_> {
         }
         let queued = partition.sequence(self.schema, self.ts_s, |shard, rows| self.build_rows(shard, rows, &after))?;
         drop((latch, self));
-        queued.wait().await
+        Ok(queued)
     }
 
     /// Rolls back. A latched transaction's rejection waits for the queued writes it depends on: a client gets neither

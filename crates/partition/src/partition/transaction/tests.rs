@@ -39,7 +39,7 @@ fn n_of(record: &Record) -> i64 {
 }
 
 async fn read(partition: &Partition, schema: &Schema, id: &str) -> Option<i64> {
-    partition.read(&key(schema, "p", id)).await.unwrap().as_ref().map(n_of)
+    partition.read(&key(schema, "p", id), Expiry::NEVER).await.unwrap().as_ref().map(n_of)
 }
 
 async fn read_in(tx: &Transaction<'_>, schema: &Schema, id: &str) -> Option<i64> {
@@ -63,7 +63,7 @@ async fn s114_all_changes_commit_at_one_lsn_and_are_invisible_before() {
     assert_eq!(tx.commit().await.unwrap(), 2);
     assert_eq!((partition.lsn(), partition.shard_state().items), (2, 2));
     assert_eq!((read(&partition, &schema, "a").await, read(&partition, &schema, "b").await), (Some(2), Some(4)));
-    let stored = partition.read(&key(&schema, "p", "b")).await.unwrap().unwrap();
+    let stored = partition.read(&key(&schema, "p", "b"), Expiry::NEVER).await.unwrap().unwrap();
     assert_eq!(stored.docnum, b.record.unwrap().docnum);
     audit(&partition, &schema).await;
 }
@@ -95,7 +95,7 @@ async fn an_etag_returned_inside_a_transaction_stays_valid_after_the_commit() {
     assert_eq!(stale.unwrap_err().error.kind, Kind::PreconditionFailed);
     create(&partition, &schema, "other", 0).await; // takes the LSN that the transaction would have got
     tx.commit().await.unwrap();
-    assert_eq!(partition.read(&key(&schema, "p", "a")).await.unwrap().unwrap().etag(), second);
+    assert_eq!(partition.read(&key(&schema, "p", "a"), Expiry::NEVER).await.unwrap().unwrap().etag(), second);
 }
 
 #[tokio::test]
@@ -175,12 +175,12 @@ async fn an_item_deleted_and_created_again_gets_a_new_docnum() {
     let (store, schema) = (memory(), schema(&["/pk"]));
     let partition = open(&store).await;
     create(&partition, &schema, "a", 1).await;
-    let before = partition.read(&key(&schema, "p", "a")).await.unwrap().unwrap().docnum;
+    let before = partition.read(&key(&schema, "p", "a"), Expiry::NEVER).await.unwrap().unwrap().docnum;
     let mut tx = partition.begin(&schema, logical(&schema, "p"), NOW_S).await.unwrap();
     tx.delete(&key(&schema, "p", "a"), &Precondition::None).await.unwrap();
     put(&mut tx, &schema, Verb::Create, "a", 2).await.unwrap();
     tx.commit().await.unwrap();
-    let after = partition.read(&key(&schema, "p", "a")).await.unwrap().unwrap();
+    let after = partition.read(&key(&schema, "p", "a"), Expiry::NEVER).await.unwrap().unwrap();
     assert!(after.docnum > before && n_of(&after) == 2);
     audit(&partition, &schema).await;
 }

@@ -1,6 +1,6 @@
 //! Items: single-item operations and the read feed.
 
-use pleiad_engine::{Admitted, FeedRange, PageLimit, Precondition, Target, Verb, WriteOptions};
+use pleiad_engine::{Admitted, FeedRange, ItemRead, PageLimit, Precondition, Target, Verb, WriteOptions};
 use pleiad_model::patch::Patch;
 use pleiad_model::resource_id::ItemRid;
 use pleiad_model::{Error, Result};
@@ -50,11 +50,12 @@ impl RequestContext<'_> {
 
     async fn read_item(&self, operation: &Operation<'_>, at: &Admitted) -> Handled {
         let (key, session) = (operation.partition_key()?, operation.session(at)?);
-        let answer = self.engine.read_item(at, key, target(operation)?, session).await;
-        let (record, served_by, charge_ru) = ErrorReply::of(answer)?;
+        let known_etag = operation.options.if_none_match;
+        let answer = self.engine.read_item(at, key, target(operation)?, known_etag, session).await;
+        let (ItemRead { record, is_unchanged }, served_by, charge_ru) = ErrorReply::of(answer)?;
         let etag = record.etag().to_string();
-        let reply = if operation.options.if_none_match == Some(&etag) {
-            Reply::empty(Status::NotModified).charged(at.read_ru(pleiad_engine::price::MISS_RU))
+        let reply = if is_unchanged {
+            Reply::empty(Status::NotModified).charged(charge_ru)
         } else {
             let mut body = Vec::new();
             pleiad_engine::write_item(at.container().rid, &record.view(), &mut body);
