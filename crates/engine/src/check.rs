@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use pleiad_model::Result;
 use pleiad_model::partition_map::PartitionKeyRange;
+use pleiad_model::policy::ContainerKind;
 pub use pleiad_partition::check::{CheckReport, Problems};
 use pleiad_storage::{Direction, Limit, Snapshot, Store, keyspace};
 
@@ -30,6 +31,7 @@ pub struct DatabaseReport {
 #[derive(Debug)]
 pub struct ContainerReport {
     pub id: String,
+    pub kind: ContainerKind,
     /// In the order of the hash space.
     pub partitions: Vec<(PartitionKeyRange, CheckReport)>,
 }
@@ -106,7 +108,8 @@ async fn check_container(container: &Container) -> Result<ContainerReport> {
     for partition in &container.partitions {
         partitions.push((partition.range.clone(), partition.check(&container.schema).await?));
     }
-    Ok(ContainerReport { id: container.definition.id.clone(), partitions })
+    let definition = &container.definition;
+    Ok(ContainerReport { id: definition.id.clone(), kind: definition.kind, partitions })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Container definition and policies.
 //!
 //! Invariant: a `ContainerDefinition` from `create` or `replace` has passed all checks of this module, and
-//! `create(to_object())` returns an equal definition. `from_stored` skips the checks between parts: a
+//! `create(to_object())` returns an equal definition, if its kind is nosql. `from_stored` skips the checks between parts: a
 //! stored definition stays valid. JSON is parsed in these three; everything else uses types.
 //!
 //! Not decided here: whether a container may have no partition key (it depends on its throughput,
@@ -13,6 +13,7 @@
 mod read; // access to JSON members
 
 mod container; // the whole definition, and the checks between its parts
+mod kind; // nosql, table, graph, mongo, cassandra
 mod key; // partitionKey
 
 mod index_path; // `/a/[]/b/?`
@@ -43,6 +44,7 @@ pub use global_index::{GlobalIndex, IndexedBy};
 pub use index_path::{End, IndexPath, PathStep};
 pub use indexing::{EXCLUDED_PATHS_MAX, INCLUDED_PATHS_MAX, IndexingMode, IndexingPolicy};
 pub use key::{HASH_PATHS_MAX, MULTI_HASH_PATHS_MAX};
+pub use kind::ContainerKind;
 pub use matcher::{IndexMatcher, PolicyNode, is_generated_on_read};
 pub use spatial::{BoundingBox, Geospatial, SpatialIndex, SpatialType};
 pub use unique_key::{UNIQUE_KEYS_MAX, UNIQUE_PATHS_MAX, UniqueKey};

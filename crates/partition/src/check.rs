@@ -11,6 +11,8 @@
 //! rows counted = rows that items need                                  so there are no others
 //! ```
 //!
+//! A key that is longer than `KEY_BYTES_MAX` is reported as well: another store could not hold it.
+//!
 //! Only if a count differs are the rows scanned a second time, to report the orphans. During an index transformation
 //! the count may differ: then an item has at least the rows that both policies produce, and none that neither produces.
 
@@ -34,10 +36,12 @@ mod cursor; // reads a keyspace in chunks
 
 use cursor::KeyspaceCursor;
 pub(crate) use item::CheckedItem;
-use keyspace::Tag;
+use keyspace::{KEY_BYTES_MAX, Tag};
 
 /// Further problems are only counted: the first ones show what happened.
 const PROBLEMS_REPORTED_MAX: usize = 100;
+/// Shard, tag, path hash and the first bytes of the value: enough to find the row.
+const LONG_KEY_BYTES_SHOWN: usize = 48;
 
 /// Keyspaces in which every row belongs to one item.
 const POINTER_TAGS: [Tag; 6] = [Tag::Id, Tag::Member, Tag::Feed, Tag::Unique, Tag::Index, Tag::Vector];
@@ -184,11 +188,19 @@ impl Check<'_> {
         if self.count(tag).await? == needed { Ok(()) } else { self.report_orphans(tag).await }
     }
 
-    async fn count(&self, tag: Tag) -> Result<u64> {
+    /// The number of rows. Reports those whose keys are too long.
+    async fn count(&mut self, tag: Tag) -> Result<u64> {
         let mut rows = self.cursor(tag);
         let mut count = 0;
         while let Some(chunk) = rows.next(&self.snapshot).await? {
             count += chunk.len() as u64;
+            for (row, _) in chunk.iter().filter(|(row, _)| row.len() > KEY_BYTES_MAX) {
+                let (name, length) = (name(row), row.len());
+                let beginning = hex(row.get(..LONG_KEY_BYTES_SHOWN).unwrap_or(row));
+                self.add_problem(format_args!(
+                    "the {name} row {beginning}… has a key of {length} bytes, the limit is {KEY_BYTES_MAX}"
+                ));
+            }
         }
         Ok(count)
     }

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! shop
-//!   orders  3 partitions, 30 items, 1.2 KiB
+//!   orders  nosql, 3 partitions, 30 items, 1.2 KiB
 //!     0  [, 05C1C9CD…)          shard 1, LSN 10, 10 keys, 10 items, 410 bytes, 40 index rows
 //! nothing is wrong
 //! ```
@@ -69,7 +69,8 @@ fn render_report(report: &AccountReport) -> String {
 
 fn container_lines(out: &mut String, container: &ContainerReport) {
     let (count, items, bytes) = (container.partitions.len(), container.items(), size(container.item_bytes()));
-    line(out, format_args!("  {}  {count} partitions, {items} items, {bytes}", container.id));
+    let (id, kind) = (&container.id, container.kind.as_str());
+    line(out, format_args!("  {id}  {kind}, {count} partitions, {items} items, {bytes}"));
     for (range, report) in &container.partitions {
         let bytes = size(report.item_bytes);
         line(

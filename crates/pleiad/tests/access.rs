@@ -153,6 +153,8 @@ const TABLE: &str = r#"
 .  333333  3333333  0000000  POST /offers QUERY {"query":"SELECT * FROM c"}
 3  333333  3333333  0000000  PUT /offers/AAAA {}
 .  333333  3333333  .....1.  GET /addresses/?$resolveFor=dbs/golden1/colls/c/docs
+.  000000  0000000  000000.  GET /_pleiad/v1/containers
+.  000000  0000000  000000.  GET /_pleiad/v1/containers/golden1/c
 .  000000  0000000  000000.  GET /_pleiad/v1/containers/golden1/c/partitions
 3  000000  0000000  0000000  POST /_pleiad/v1/containers/golden1/c/partitions/split {}
 .  000000  0000000  000000.  GET /_pleiad/v1/snapshots

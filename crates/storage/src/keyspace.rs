@@ -1,8 +1,8 @@
 //! Key layout: how shards, tags and fields become store keys, in an order-preserving encoding.
 //!
-//! Invariant: the byte order of keys is the order of their fields, and every key is shorter than 2,704 bytes (an
-//! index row of PostgreSQL holds no more). This module encodes and decodes keys only; `partition` encodes the values,
-//! `engine` those of the catalog.
+//! Invariant: the byte order of keys is the order of their fields, and no key is longer than `KEY_BYTES_MAX`, so that
+//! every store can hold it. This module encodes and decodes keys only; `partition` encodes the values, `engine` those
+//! of the catalog.
 //!
 //! Every key starts with its shard, the storage identity of one version of one partition, so that a shard is one
 //! contiguous range and dropping it is one range delete. A tag follows, then the fields, all numbers big-endian:
@@ -45,8 +45,9 @@ pub use read::{
     decode_log, decode_member, decode_ttl, decode_vector, decode_version, docnum_of_doc, placement, shard_of,
 };
 
-/// PostgreSQL rejects an index row of 2,704 bytes.
-pub const KEY_BYTES_MAX: usize = 2_703;
+/// The longest key that every store can hold. PostgreSQL sets the limit: a row of a B-tree has at most 2,704 bytes,
+/// of which the row's header takes 8 and the length of the key 4.
+pub const KEY_BYTES_MAX: usize = 2_704 - 8 - 4;
 /// The maximum length of the value in an index key.
 pub const INDEX_VALUE_BYTES_MAX: usize = KEY_BYTES_MAX - 9 - 8 - 8;
 /// The catalog is stored in a shard that no partition gets.

@@ -86,6 +86,8 @@ impl ManagementApi {
             (&Method::GET, ManagementRoute::Partitions(at)) => self.partitions(at),
             (&Method::POST, ManagementRoute::Split(at, id)) => self.split(at, id, request).await,
             (&Method::POST, ManagementRoute::Merge(at)) => self.merge(at, request).await,
+            (&Method::GET, ManagementRoute::Containers) => self.containers(),
+            (&Method::GET, ManagementRoute::Container(at)) => self.container(at),
             (&Method::PUT, ManagementRoute::Container(at)) => self.create(at, request).await,
             (&Method::GET, ManagementRoute::Keys(at)) => self.keys(at, request).await,
             (&Method::GET, ManagementRoute::Statistics(at)) => self.statistics(at).await,

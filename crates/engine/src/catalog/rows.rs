@@ -4,7 +4,8 @@
 //! catalog │ 'b' │ job u64                → database copy in progress
 //! catalog │ 'n' │                        → counters and the account's secret
 //! catalog │ 'd' │ database u32           → id, version
-//! catalog │ 'c' │ database u32 · u32     → definition, partition map, version, schema version, index transformation
+//! catalog │ 'c' │ database u32 · u32     → kind, definition, partition map, version, schema version,
+//!                                          index transformation
 //! catalog │ 'e' │ database u32 · u64     → encryption key, version
 //! catalog │ 'g' │ database u32 · u32     → progress of a global secondary index
 //! catalog │ 'j' │ job u64                → split or merge in progress
@@ -17,6 +18,7 @@
 //! catalog │ 'x' │ shard u64              → (empty) orphaned shard, still to be dropped
 //! ```
 
+mod containers; // containers: kind, definition, partition map, index transformation
 mod copies; // database copies in progress
 mod high_water_marks; // after a restore: raises counters above what clients have seen
 mod users; // users and permissions
@@ -27,23 +29,21 @@ use std::sync::Arc;
 use bytes::Bytes;
 use pleiad_model::env::Env;
 use pleiad_model::partition_map::PartitionMap;
-use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::resource_id::{
     ClientEncryptionKeyRid, ContainerRid, DatabaseRid, OfferRid, PermissionRid, ScriptKind, ScriptRid, UserRid,
 };
 use pleiad_model::{Error, Object, Result, Value, json};
 use pleiad_partition::governor::{BucketId, Caps};
-use pleiad_partition::{Committer, IndexingConfig, Partition, Schema};
+use pleiad_partition::{Committer, Partition};
 use pleiad_storage::{AnySnapshot, AnyStore, Batch, Direction, Limit, Snapshot, Store, keyspace};
 
-use super::index_transformation::IndexTransformation;
 use super::job::RepartitionJob;
 use super::progress::{self, IndexProgress, SourceCursor};
 use super::script::{Script, ScriptDefinition, Scripts};
 use super::tree::{CatalogTree, CatalogVersion, Container, Database, EncryptionKey, Offer, OfferOwner};
 use crate::PartitionLimits;
-use crate::computed::ComputedProperties;
 use crate::throughput::{ProvisionedThroughput, Redistribution};
+pub(super) use containers::{delete_container, put_container};
 pub(super) use copies::{delete_copy, put_copy};
 pub(super) use high_water_marks::{ContainerMarks, HighWaterMark, HighWaterMarks, raise_high_water_marks};
 pub(super) use users::{delete_permission, delete_user, put_permission, put_user};
@@ -172,28 +172,6 @@ pub(super) fn put_database(batch: &mut Batch, database: &Database) {
 
 pub(super) fn delete_database(batch: &mut Batch, database: &Database) {
     batch.delete(keyspace::catalog(DATABASE, &database.rid.0.to_be_bytes()));
-}
-
-/// The version of the index layout: from 2 on, vector and full-text indexes have rows.
-const LAYOUT: i64 = 2;
-
-pub(super) fn put_container(batch: &mut Batch, container: &Container) {
-    let mut row = versioned(container.version)
-        .with("definition", container.definition.to_object())
-        .with("map", container.map.to_value())
-        .with("schema", container.schema.version)
-        .with("layout", LAYOUT);
-    if let Some(index_transformation) = &container.index_transformation {
-        row.set("transition", index_transformation.to_value());
-    }
-    put(batch, CONTAINER, &pair(container.rid.database.0, container.rid.number), row);
-}
-
-pub(super) fn delete_container(batch: &mut Batch, container: &Container) {
-    batch.delete(keyspace::catalog(CONTAINER, &pair(container.rid.database.0, container.rid.number)));
-    delete_progress(batch, container.rid);
-    container.scripts.iter().for_each(|script| delete_script(batch, script));
-    container.map.ranges().iter().for_each(|range| put_dropped_shard(batch, range.shard));
 }
 
 pub(crate) fn put_progress(batch: &mut Batch, index: ContainerRid, cursors: &[SourceCursor]) {
@@ -326,7 +304,7 @@ async fn load_database(loader: &Loader<'_>, rid: DatabaseRid, row: &[u8]) -> Res
     let mut scripts = load_scripts(store, rid).await?;
     for (key, row) in scan_prefix(store, CONTAINER, &rid.0.to_be_bytes()).await? {
         let rid = ContainerRid { database: rid, number: u32::from_be_bytes(*tail(&key)?) };
-        let container = load_container(loader, &database.id, rid, &json::parse(&row)?).await?;
+        let container = containers::load_container(loader, &database.id, rid, &json::parse(&row)?).await?;
         let scripts = Arc::new(scripts.remove(&rid).unwrap_or_default());
         database.put_container(Arc::new(Container { scripts, ..container }));
     }
@@ -337,35 +315,6 @@ async fn load_database(loader: &Loader<'_>, rid: DatabaseRid, row: &[u8]) -> Res
     }
     users::load_users(store, &mut database).await?;
     Ok(database)
-}
-
-async fn load_container(loader: &Loader<'_>, database: &str, rid: ContainerRid, row: &Value) -> Result<Container> {
-    let missing = || Error::corrupt("container row");
-    let definition = ContainerDefinition::from_stored(row.get("definition").ok_or_else(missing)?)?;
-    let map = PartitionMap::from_value(row.get("map").ok_or_else(missing)?)?;
-    let partitions = open_partitions(&map, loader.store, loader.committer).await?;
-    let version = version(row)?;
-    let schema_version = row.get("schema").map_or(Ok(version.number), |_| number(row, "schema"))?;
-    let computed = ComputedProperties::of(&definition)?;
-    let indexing = IndexingConfig::of(&definition, computed.indexed.clone());
-    let index_transformation = load_index_transformation(row, indexing)?.map(Arc::new);
-    let former = index_transformation.as_ref().map_or(&[][..], |index_transformation| &index_transformation.from);
-    let schema = Schema::new(schema_version, &definition, &computed.indexed, former, loader.limits.size_limits());
-    let (database, schema, scripts) = (database.to_owned(), Arc::new(schema), Arc::default());
-    let progress = load_progress(loader.store, rid).await?;
-    Ok(Container {
-        database,
-        rid,
-        version,
-        definition,
-        computed,
-        schema,
-        index_transformation,
-        scripts,
-        progress,
-        map,
-        partitions,
-    })
 }
 
 async fn load_progress(store: &AnyStore, rid: ContainerRid) -> Result<Arc<IndexProgress>> {
@@ -404,16 +353,6 @@ fn script_rid(database: DatabaseRid, key: &[u8]) -> Result<ScriptRid> {
     let container = ContainerRid { database, number: u32::from_be_bytes(*container) };
     let kind = ScriptKind::from_nibble(*kind).ok_or_else(|| Error::corrupt("kind of a script"))?;
     Ok(ScriptRid { container, kind, number: u64::from_be_bytes(*tail(key)?) })
-}
-
-fn load_index_transformation(row: &Value, indexing: IndexingConfig) -> Result<Option<IndexTransformation>> {
-    match (row.get("schema"), row.get("transition")) {
-        // Rows from before schemas were numbered: that index layout is no longer readable.
-        (None, _) => IndexTransformation::rebuild().map(Some),
-        (Some(_), Some(index_transformation)) => IndexTransformation::from_value(index_transformation).map(Some),
-        (Some(_), None) if row.get("layout").is_none() => Ok(IndexTransformation::backfill(indexing)),
-        (Some(_), None) => Ok(None),
-    }
 }
 
 pub(super) async fn open_partitions(

@@ -6,7 +6,8 @@
 //!
 //! A replace carries the whole definition: an omitted part is reset, and omitting an immutable part is
 //! an attempt to change it. The one exception is the conflict resolution policy, which the service
-//! itself fills in and most clients never send.
+//! itself fills in and most clients never send. The kind is not part of the JSON: `create` makes a nosql
+//! container whatever the body says, `replace` keeps the kind, and `from_stored` gets it from the row.
 
 use super::computed::ComputedProperty;
 use super::conflict::ConflictResolution;
@@ -14,6 +15,7 @@ use super::encryption::ClientEncryptionPolicy;
 use super::full_text::{self, FullTextPolicy};
 use super::global_index::{GlobalIndex, IndexedBy};
 use super::indexing::{IndexingMode, IndexingPolicy};
+use super::kind::ContainerKind;
 use super::spatial::{self, Geospatial};
 use super::unique_key::{self, UniqueKey};
 use super::vector::{self, VectorEmbedding};
@@ -29,6 +31,8 @@ const TTL_PATH: &str = "ttlPropertyPath";
 #[derive(Clone, Debug, PartialEq)]
 pub struct ContainerDefinition {
     pub id: String,
+    /// Fixed at creation.
+    pub kind: ContainerKind,
     /// None for a fixed container, which has no key.
     pub partition_key: Option<PartitionKeyDefinition>,
     pub indexing: IndexingPolicy,
@@ -62,18 +66,18 @@ pub struct ChangeFeedPolicy {
 
 impl ContainerDefinition {
     pub fn create(body: &Value) -> Result<Self> {
-        Self::parse(body, KeyVersion::V1)?.check()
+        Self::parse(ContainerKind::Nosql, body, KeyVersion::V1)?.check()
     }
 
     /// Parses a stored definition. It stays valid even if the current version would reject it.
-    pub fn from_stored(body: &Value) -> Result<Self> {
-        Self::parse(body, KeyVersion::V1)
+    pub fn from_stored(kind: ContainerKind, body: &Value) -> Result<Self> {
+        Self::parse(kind, body, KeyVersion::V1)
     }
 
     /// The definition that replaces this one.
     pub fn replace(&self, body: &Value) -> Result<Self> {
         let version = self.partition_key.as_ref().map_or(KeyVersion::V1, |key| key.version);
-        let mut next = Self::parse(body, version)?;
+        let mut next = Self::parse(self.kind, body, version)?;
         if body.get("conflictResolutionPolicy").is_none_or(|policy| *policy == Value::Null) {
             next.conflict_resolution = self.conflict_resolution.clone();
         }
@@ -87,7 +91,7 @@ impl ContainerDefinition {
         Ok(next)
     }
 
-    /// Everything but the system properties, in Cosmos's order.
+    /// Everything but the kind and the system properties, in Cosmos's order.
     pub fn to_object(&self) -> Object {
         let mut object = Object::new().with("id", self.id.as_str()).with("indexingPolicy", self.indexing.to_value());
         set(&mut object, "partitionKey", self.partition_key.as_ref().map(key::to_object));
@@ -138,12 +142,13 @@ impl ContainerDefinition {
     }
 
     /// `default_version` applies to a partition key without a version.
-    fn parse(value: &Value, default_version: KeyVersion) -> Result<Self> {
+    fn parse(kind: ContainerKind, value: &Value, default_version: KeyVersion) -> Result<Self> {
         let body = read::object(value)?;
         let id = item::item_id(value)?;
         item::check_resource_name(id)?;
         Ok(ContainerDefinition {
             id: id.to_owned(),
+            kind,
             partition_key: read::optional(body, "partitionKey", |key| key::parse(key, default_version))?,
             vector_embeddings: read::optional(body, "vectorEmbeddingPolicy", VectorEmbedding::parse_policy)?
                 .unwrap_or_default(),

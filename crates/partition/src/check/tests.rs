@@ -181,6 +181,23 @@ fn orphan_rows_are_reported() {
     }
 }
 
+/// No version writes such a row; the check does not depend on that.
+#[test]
+fn a_key_that_is_too_long_is_reported() {
+    let row = |bytes: usize| {
+        let start = keyspace::index(SHARD, 5, &[], 3 << DOCNUM_COUNTER_BITS | 1);
+        let (before, docnum) = start.split_at(start.len() - 8);
+        [before, &vec![b'x'; bytes - start.len()], docnum].concat()
+    };
+    let says = "has a key of 2693 bytes, the limit is 2692";
+    let world = World::populated();
+    world.put(&row(keyspace::KEY_BYTES_MAX + 1), &[]);
+    world.check_finds(says);
+    let world = World::populated();
+    world.put(&row(keyspace::KEY_BYTES_MAX), &[]);
+    assert!(world.check().problems.messages.iter().all(|message| !message.contains("the limit is")));
+}
+
 fn world_key() -> ItemKey {
     World::empty().key("i3", 0)
 }

@@ -37,10 +37,11 @@ pub use range::TermRange;
 use pleiad_model::memcomparable::{
     ARRAY, FALSE, NULL, NUMBER, OBJECT, STRING, STRING_END, TRUE, UNDEFINED, escape, write_number,
 };
+use pleiad_model::policy::COMPOSITE_PATHS_PER_INDEX_MAX;
 use pleiad_model::{Number, Value};
+use pleiad_storage::keyspace;
 
-/// Longer strings are ordered by this many bytes; the key must stay below 2,704 bytes even when every
-/// byte is a zero, which takes two bytes when escaped.
+/// Longer strings are ordered by this many bytes. A zero takes two bytes when escaped.
 pub const STRING_BYTES_ORDERED: usize = 1000;
 /// The same in a composite index, counted after escaping: eight components must fit into a key.
 pub const COMPONENT_STRING_BYTES_WRITTEN: usize = 300;
@@ -50,6 +51,18 @@ const AFTER_ALL_VALUES: u8 = 0x0C;
 
 const END_HASHED: [u8; 2] = [0x00, 0x02];
 const HASH_BYTES: usize = 16;
+
+/// What a truncated string takes in addition to its escaped prefix; no other value takes more than this and a prefix.
+const TRUNCATED_BYTES: usize = 1 + END_HASHED.len() + HASH_BYTES;
+/// The longest value in the index of a path: a truncated string of zeros.
+const SCALAR_BYTES_MAX: usize = TRUNCATED_BYTES + 2 * STRING_BYTES_ORDERED;
+/// The longest value in a composite index: every component is a truncated string.
+const COMPOSITE_BYTES_MAX: usize = COMPOSITE_PATHS_PER_INDEX_MAX * (TRUNCATED_BYTES + COMPONENT_STRING_BYTES_WRITTEN);
+
+// Every version of the index has truncated strings at these lengths: a longer one would not fit into a key, and a
+// shorter one needs an upgrade that rewrites the index rows.
+const _: () = assert!(SCALAR_BYTES_MAX <= keyspace::INDEX_VALUE_BYTES_MAX);
+const _: () = assert!(COMPOSITE_BYTES_MAX <= keyspace::INDEX_VALUE_BYTES_MAX);
 
 /// From here on, several integers have the same double.
 const INTEGER_EXACT_MAX: f64 = 9_007_199_254_740_992.0;

@@ -13,7 +13,8 @@
 
 use pleiad_model::Value;
 use pleiad_model::policy::{FullTextIndex, FullTextPolicy, Language, PathStep};
-use pleiad_text::Analyzer;
+use pleiad_storage::keyspace::INDEX_VALUE_BYTES_MAX;
+use pleiad_text::{Analyzer, WORD_BYTES_MAX};
 
 use super::path::full_text_id;
 use super::{IndexTerm, TermRange};
@@ -21,6 +22,9 @@ use super::{IndexTerm, TermRange};
 const END: u8 = 0x00;
 /// Sorts after all rows of a word, and after all lengths.
 const AFTER_END: u8 = 0x01;
+
+// A stem may be longer than its word, by a few bytes.
+const _: () = assert!(2 * WORD_BYTES_MAX + size_of_val(&END) + size_of::<u32>() <= INDEX_VALUE_BYTES_MAX);
 
 /// One full-text index of a policy.
 #[derive(Clone, Debug, PartialEq)]

@@ -64,6 +64,7 @@ fn keys_with_the_longest_fields_fit() {
     assert!(unique(u64::MAX, u64::MAX, &epk_v1_max, &[0xFF; 16]).len() <= KEY_BYTES_MAX);
     assert!(index(u64::MAX, u64::MAX, &[0xFF; 2_048], u64::MAX).len() <= KEY_BYTES_MAX);
     assert_eq!(index(1, 1, &[0; INDEX_VALUE_BYTES_MAX], 1).len(), KEY_BYTES_MAX);
+    assert_eq!(KEY_BYTES_MAX, 2_692);
     assert!(catalog(1, &[b'a'; 2_048]).len() <= KEY_BYTES_MAX);
 }
 

@@ -1,23 +1,36 @@
-//! Creating containers through the management API: the same effect as through the protocol, in one request.
+//! Containers in the management API: what each is, with its kind, which the NoSQL API does not show; and creating one,
+//! with the same effect as through the protocol, in one request.
 //!
 //! ```text
+//! GET containers/shop/orders   {"database": "shop", "id": "orders", "kind": "nosql", "partitions": 3}
 //! PUT containers/shop/orders   {"partitionKey": {"paths": ["/customer"]}, "throughput": 400}
 //! ```
 
 use std::sync::Arc;
 
 use pleiad_engine::catalog::NewContainer;
-use pleiad_engine::{ContainerName, Database, OfferOwner, ThroughputRequest};
+use pleiad_engine::{Container, ContainerName, Database, OfferOwner, ThroughputRequest};
 use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::{Error, Kind, Object, Result};
 
 use super::request::ManagementRequest;
 use super::throughput::{THROUGHPUT_MEMBERS, parse_throughput};
-use super::{ManagementApi, json_reply};
+use super::{ManagementApi, json_reply, list, ok};
 use crate::nosql::reply::Handled;
 use crate::nosql::status::Status;
 
 impl ManagementApi {
+    /// All containers of the account.
+    pub(super) fn containers(&self) -> Handled {
+        let tree = self.engine.catalog.tree();
+        let containers = tree.databases.values().flat_map(|database| database.containers.values());
+        list("containers", containers.map(|container| container_json(container).into()).collect())
+    }
+
+    pub(super) fn container(&self, at: ContainerName<'_>) -> Handled {
+        ok(container_json(&*self.engine.find_container(at)?))
+    }
+
     /// Also creates the database if it does not exist; that database has no throughput of its own.
     pub(super) async fn create(&self, at: ContainerName<'_>, request: &ManagementRequest<'_>) -> Handled {
         let ContainerName::Named { database, container } = at else {
@@ -55,4 +68,12 @@ impl ManagementApi {
             outcome => outcome,
         }
     }
+}
+
+fn container_json(container: &Container) -> Object {
+    Object::new()
+        .with("database", container.database.as_str())
+        .with("id", container.definition.id.as_str())
+        .with("kind", container.definition.kind.as_str())
+        .with("partitions", container.partitions.len() as u64)
 }

@@ -1,7 +1,8 @@
 //! Routes of the management API: the resource that a path names.
 //!
 //! ```text
-//! v1/containers/{database}/{container}                           PUT
+//! v1/containers                                                  GET
+//! v1/containers/{database}/{container}                           GET PUT
 //!                                      partitions                GET
 //!                                      partitions/split          POST
 //!                                      partitions/{id}/split     POST
@@ -32,6 +33,7 @@ pub enum ManagementRoute<'a> {
     Split(ContainerName<'a>, Option<u32>),
     Merge(ContainerName<'a>),
     Fault(ContainerName<'a>, u32),
+    Containers,
     Container(ContainerName<'a>),
     Keys(ContainerName<'a>),
     Statistics(ContainerName<'a>),
@@ -67,6 +69,7 @@ impl<'a> ManagementRoute<'a> {
             ["v1", "containers", database, container, ref rest @ ..] => {
                 return ManagementRoute::of_container(ContainerName::Named { database, container }, rest);
             }
+            ["v1", "containers"] => ManagementRoute::Containers,
             ["v1", "databases", database, "throughput"] => ManagementRoute::Throughput(Owner::Database(database)),
             ["v1", "databases", database, "copy"] => ManagementRoute::CopyDatabase(database),
             ["v1", "jobs"] => ManagementRoute::Jobs,

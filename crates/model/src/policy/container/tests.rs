@@ -22,6 +22,16 @@ fn a_container_is_returned_as_cosmos_returns_it() {
     assert_eq!(json::to_string(&create(members).to_object().into()), wanted);
 }
 
+#[test]
+fn the_kind_is_not_part_of_the_resource() {
+    let created = create(r#""kind":"table""#);
+    assert_eq!(created.kind, ContainerKind::Nosql);
+    assert_eq!(created.to_object().get("kind"), None);
+    let stored = ContainerDefinition::from_stored(ContainerKind::Table, &body("")).expect("it is valid");
+    let replaced = stored.replace(&body(r#""kind":"graph","defaultTtl":60"#)).expect("it is valid");
+    assert_eq!((replaced.kind, replaced.default_ttl), (ContainerKind::Table, Some(60)));
+}
+
 /// The key of a container with this `partitionKey`, as returned.
 #[track_caller]
 fn check_key(sent: &str, wanted: &str) {
@@ -142,7 +152,10 @@ fn the_conflict_resolution_policy_is_stored_and_immutable() {
     );
     let nested = member(r#"{"mode":"LastWriterWins","conflictResolutionPath":"/a/b"}"#);
     check_rejected(&nested, "Invalid path '/a/b' for last writer wins conflict resolution");
-    assert!(ContainerDefinition::from_stored(&body(&nested)).is_ok(), "a stored definition is still accepted");
+    assert!(
+        ContainerDefinition::from_stored(ContainerKind::Nosql, &body(&nested)).is_ok(),
+        "a stored definition is still accepted"
+    );
     check_rejected(&member(r#"{"mode":"Coin"}"#), "'Coin' is neither LastWriterWins nor Custom");
 
     let old = create(&member(by_path));

@@ -37,10 +37,16 @@ fn inexact_values_decode_as_inexact() {
     }
 }
 
+/// The bounds are exact: no other value can be longer.
 #[test]
-fn eight_components_fit_into_a_key() {
-    let longest = vec![Some(Value::from("\0".repeat(5000))); 8];
-    assert!(components(&longest, &[true; 8]).len() <= pleiad_storage::keyspace::INDEX_VALUE_BYTES_MAX);
+fn the_longest_values_have_the_declared_lengths() {
+    let zeros = Value::from("\0".repeat(5000));
+    assert_eq!(encode_scalar(&zeros).len(), SCALAR_BYTES_MAX);
+    for text in [zeros, "x".repeat(5000).into()] {
+        assert_eq!(components(&vec![Some(text); 8], &[true; 8]).len(), COMPOSITE_BYTES_MAX);
+    }
+    let key = |value: Vec<u8>| keyspace::index(u64::MAX, u64::MAX, &value, u64::MAX).len();
+    assert_eq!((key(vec![0; SCALAR_BYTES_MAX]), key(vec![0; COMPOSITE_BYTES_MAX])), (2_044, 2_577));
 }
 
 #[test]
@@ -129,6 +135,19 @@ proptest! {
         let same_beginning = truncate_component(a.as_bytes()) == truncate_component(b.as_bytes());
         prop_assert!(same_beginning || one.cmp(&other) == a.cmp(&b));
         prop_assert_eq!(one == other, a == b);
+    }
+
+    /// Around the lengths at which strings are truncated.
+    #[test]
+    fn no_value_is_longer_than_declared(
+        texts in prop::collection::vec("[\\x00a\u{20ac}]{0,4}|[\\x00a]{140,310}|[\\x00a\u{20ac}]{320,1010}", 8),
+        descending in any::<[bool; 8]>(),
+    ) {
+        let values: Vec<Option<Value>> = texts.iter().map(|text| Some(text.as_str().into())).collect();
+        prop_assert!(components(&values, &descending).len() <= COMPOSITE_BYTES_MAX);
+        for value in values.into_iter().flatten() {
+            prop_assert!(encode_scalar(&value).len() <= SCALAR_BYTES_MAX);
+        }
     }
 
     #[test]

@@ -129,6 +129,23 @@ proptest! {
         prop_assert!(beginning.contains(&row) || !value.as_str().unwrap().starts_with(low.as_str().unwrap()));
     }
 
+    /// The same in the index of a path.
+    #[test]
+    fn a_truncated_string_is_not_missed(length in 997usize..1003, a in "[a\\x00]{0,3}", b in "[a\\x00]{0,3}") {
+        let stem = "x".repeat(length);
+        let (text, start) = (format!("{stem}{a}"), format!("{stem}{b}"));
+        let (value, low) = (Value::from(text.as_str()), Value::from(start.as_str()));
+        let (open, low_in, low_ex) = (Bound::Unbounded, Bound::Included(&low), Bound::Excluded(&low));
+        let in_range = |low, high| has(&TermRange::range(low, high), &value);
+        let order = compare(&value, &low);
+        prop_assert!(in_range(low_in, open) || order.is_lt());
+        prop_assert!(in_range(low_ex, open) || order.is_le());
+        prop_assert!(in_range(open, low_in) || order.is_gt());
+        prop_assert!(in_range(open, low_ex) || order.is_ge());
+        prop_assert!(has(&TermRange::prefix(&start), &value) || !text.starts_with(&start));
+        prop_assert_eq!(has(&TermRange::exact(&low), &value), order.is_eq());
+    }
+
     #[test]
     fn a_string_is_in_the_ranges_of_its_prefixes(text in "[ab\\x00]{0,6}", start in "[ab\\x00]{0,3}") {
         let value = Value::from(text.as_str());
