@@ -1,9 +1,9 @@
 //! Self-wakes of a connection task: a task that wakes itself while it is being polled is polled again immediately,
 //! without passing through the runtime's queue.
 //!
-//! hyper passes a request's body through a channel whose two ends are in one task, so each part of a body wakes the
-//! task that is already running. A runtime takes that as more work than one thread can do: it queues the task and wakes
-//! another thread, which for a short request costs as much as the request itself.
+//! A protocol may pass a request's body through a channel whose two ends are in one task, so each part of a body wakes
+//! the task that is already running. A runtime takes that as more work than one thread can do: it queues the task and
+//! wakes another thread, which for a short request costs as much as the request itself.
 //!
 //! Guarantees: no wake is lost. A wake during a poll leads to another poll; any other wake, and one beyond `POLLS_MAX`,
 //! goes to the runtime.
