@@ -22,8 +22,9 @@ fn with_options<T>(headers: &[(&str, &str)], check: impl FnOnce(&Options<'_>) ->
 #[test]
 fn method_address_and_headers_decide_the_kind() {
     use OperationKind as K;
-    let none: &[(&str, &str)] = &[];
-    let cases: [(Method, &str, &[(&str, &str)], K); 23] = [
+    type Headers = &'static [(&'static str, &'static str)];
+    let none: Headers = &[];
+    let cases: [(Method, &str, Headers, K); 23] = [
         (Method::GET, "/", none, K::Read),
         (Method::GET, ONE, none, K::Read),
         (Method::GET, DOCS, none, K::List),
