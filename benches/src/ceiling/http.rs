@@ -16,7 +16,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use pleiad_model::env::{Env, SystemEnv};
-use pleiad_wire::account::{AccountAccess, AccountKeys, AuthTime, TokenSigner};
+use pleiad_wire::account::{AccountAccess, AccountKeyring, AuthTime, TokenSigner};
 use pleiad_wire::http::{ConnectionOrigin, Http, HttpLimits, Service};
 use pleiad_wire::nosql::address;
 use pleiad_wire::nosql::http::signature::{Credentials, authenticate};
@@ -74,7 +74,7 @@ impl ConstantResponder {
         // The HTTP library writes these two, here as in the real server.
         headers.remove(CONTENT_LENGTH);
         headers.remove(DATE);
-        let keys = AccountKeys::new(&signed::key(), None, None, None).map_err(|e| e.to_string())?;
+        let keys = AccountKeyring::new(&signed::key(), None, None, None).map_err(|e| e.to_string())?;
         let access = AccountAccess { keys, tokens: Arc::new(TokenSigner::new(&[0; 32])), bearer: Arc::default() };
         Ok(ConstantResponder { access, headers, body: Bytes::copy_from_slice(&answer[head_bytes..]) })
     }

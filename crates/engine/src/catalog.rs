@@ -55,6 +55,9 @@ use rows::{Counters, Loader};
 use crate::jobs::{JobRegistry, TaskTracker};
 use crate::{PartitionLimits, throughput};
 
+/// How many changes of its container one request waits for before it fails.
+pub(crate) const CONTAINER_CHANGES_MAX: usize = 8;
+
 #[derive(Clone)]
 pub struct Catalog {
     current: Arc<ArcSwap<CatalogTree>>,

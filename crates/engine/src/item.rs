@@ -15,7 +15,7 @@ use pleiad_partition::{Draft, ItemKey, Partition, Precondition, Record, Verb, Wr
 
 use crate::response::{EngineResponse, partition_lsn};
 use crate::session::SessionToken;
-use crate::write_retry::{WriteOutcome, owning_partition};
+use crate::write_retry::WriteOutcome;
 use crate::{Admission, Admitted, Engine};
 
 /// The item that a request addresses.
@@ -52,7 +52,7 @@ impl Engine {
             Ok(located) => located,
             Err(error) => return EngineResponse::failed(error),
         };
-        let partition = match owning_partition(&at.container, located.logical()) {
+        let partition = match at.container.owning_partition(located.logical()) {
             Ok(partition) => partition,
             Err(error) => return EngineResponse::failed(error),
         };

@@ -12,11 +12,9 @@ use pleiad_partition::key::LogicalKey;
 use pleiad_partition::partition::Rejected;
 use pleiad_partition::{Partition, Queued, Written};
 
+use crate::catalog::CONTAINER_CHANGES_MAX;
 use crate::response::{EngineResponse, partition_lsn};
 use crate::{Admission, Admitted, Container, ContainerName, Engine};
-
-/// How many changes of its container one request waits for before it fails.
-pub(crate) const CONTAINER_CHANGES_MAX: usize = 8;
 
 /// The partition that a write runs on, the container version whose schema applies, and the admission that it is
 /// charged to.
@@ -84,8 +82,8 @@ impl Engine {
         let mut container = Cow::Borrowed(&at.container);
         for _ in 0..CONTAINER_CHANGES_MAX {
             let partition = match &container {
-                Cow::Borrowed(container) => owning_partition(container, key).map(Cow::Borrowed),
-                Cow::Owned(newer) => owning_partition(newer, key).cloned().map(Cow::Owned),
+                Cow::Borrowed(container) => container.owning_partition(key).map(Cow::Borrowed),
+                Cow::Owned(newer) => newer.owning_partition(key).cloned().map(Cow::Owned),
             };
             let partition = match partition {
                 Ok(partition) => partition,
@@ -143,8 +141,4 @@ fn into_response<T>(
     };
     admission.set_charge(charge_ru);
     EngineResponse::priced(result, admission.settle()).served_by(served_by)
-}
-
-pub(crate) fn owning_partition<'a>(container: &'a Container, key: &LogicalKey) -> Result<&'a Arc<Partition>> {
-    container.partition(container.map.locate(&key.epk))
 }

@@ -16,7 +16,7 @@ use pleiad_model::env::{Env, OffsetEnv, SystemEnv};
 use pleiad_model::{Error, Result};
 use pleiad_storage::{AnyStore, Memory, RocksOptions, RocksStore};
 use pleiad_wire::account::bearer::Issuer;
-use pleiad_wire::account::{AccountAccess, AccountKeys, BearerAccess, TokenSigner};
+use pleiad_wire::account::{AccountAccess, AccountKeyring, BearerAccess, TokenSigner};
 use pleiad_wire::http::{Http, HttpLimits};
 use pleiad_wire::metrics::Metrics;
 use pleiad_wire::nosql::{Account, Frontend, NosqlApi};
@@ -127,8 +127,12 @@ async fn frontend(
     let text = |key: &Option<crate::config::AccountKey>| key.as_ref().map(|key| key.reveal().to_owned());
     let [secondary, primary_ro, secondary_ro] =
         [text(&keys.secondary), text(&keys.primary_read_only), text(&keys.secondary_read_only)];
-    let keys =
-        AccountKeys::new(keys.primary.reveal(), secondary.as_deref(), primary_ro.as_deref(), secondary_ro.as_deref())?;
+    let keys = AccountKeyring::new(
+        keys.primary.reveal(),
+        secondary.as_deref(),
+        primary_ro.as_deref(),
+        secondary_ro.as_deref(),
+    )?;
     let account =
         Account { id: "pleiad".to_owned(), region: "Local".to_owned(), consistency: settings.consistency.into() };
     let certificate = match authority {

@@ -22,11 +22,11 @@ use pleiad_model::env::{Env, ManualEnv, SystemEnv};
 use pleiad_model::partition_key::{EpkRange, PartitionKey};
 use pleiad_model::{Consistency, Value, json};
 use pleiad_storage::{AnyStore, Memory};
-use pleiad_wire::account::{AccountAccess, AccountKeys, Caller, TokenSigner};
+use pleiad_wire::account::{AccountAccess, AccountKeyring, Caller, TokenSigner};
 use pleiad_wire::http::{Http, HttpLimits};
 use pleiad_wire::metrics::Metrics;
 use pleiad_wire::nosql::operation::{
-    Endpoint, OfferMigration, Operation, OperationKind as Kind, Options, PageRows, RequestedConsistency,
+    Endpoint, OfferMigration, Operation, OperationKind as Kind, OperationOptions, PageRows, RequestedConsistency,
 };
 use pleiad_wire::nosql::reply::Reply;
 use pleiad_wire::nosql::{Account, Frontend, NosqlApi, address};
@@ -42,11 +42,11 @@ struct Step {
     headers: Vec<(&'static str, String)>,
     body: String,
     kind: Kind,
-    options: Options<'static>,
+    options: OperationOptions<'static>,
 }
 
 fn step(method: &'static str, path: &str, kind: Kind) -> Step {
-    let options = Options::default();
+    let options = OperationOptions::default();
     Step { method, path: path.to_owned(), headers: Vec::new(), body: String::new(), kind, options }
 }
 
@@ -56,7 +56,7 @@ impl Step {
     }
 
     /// A header, and the option that it is.
-    fn with(mut self, name: &'static str, value: &str, set: impl FnOnce(&mut Options<'static>)) -> Step {
+    fn with(mut self, name: &'static str, value: &str, set: impl FnOnce(&mut OperationOptions<'static>)) -> Step {
         self.headers.push((name, value.to_owned()));
         set(&mut self.options);
         self
@@ -287,7 +287,7 @@ async fn api(now_ms: u64) -> NosqlApi {
     let (store, env) = (AnyStore::Memory(Memory::default()), Arc::new(ManualEnv::at(now_ms, 7)));
     let policy = SyncPolicy::Synced;
     let engine = Engine::open(store, policy, PartitionLimits::default(), env).await.unwrap();
-    let keys = AccountKeys::new(EMULATOR_KEY, None, None, None).unwrap();
+    let keys = AccountKeyring::new(EMULATOR_KEY, None, None, None).unwrap();
     let tokens = Arc::new(TokenSigner::new(&[7; 32]));
     let access = Arc::new(AccountAccess { keys, tokens, bearer: Arc::default() });
     let account = Account { id: "pleiad".to_owned(), region: "Local".to_owned(), consistency: Consistency::Session };

@@ -24,7 +24,7 @@ use pleiad_model::Result;
 use bearer::Issuer;
 pub use bearer::Principal;
 use bearer::jwks_cache::{JwksCache, JwksLocation};
-pub use keys::AccountKeys;
+pub use keys::AccountKeyring;
 use resource_token::ResourceToken;
 use roles::Roles;
 use roles::store::RoleStore;
@@ -35,7 +35,7 @@ pub const SKEW_MS_MAX: u64 = 15 * 60 * 1000;
 
 /// What credentials are verified against.
 pub struct AccountAccess {
-    pub keys: AccountKeys,
+    pub keys: AccountKeyring,
     pub tokens: Arc<TokenSigner>,
     pub bearer: Arc<BearerAccess>,
 }

@@ -13,8 +13,6 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-use crate::nosql::operation::OperationKind;
-
 /// The last line of the text format.
 const END: &str = "# EOF\n";
 
@@ -37,26 +35,6 @@ pub enum MetricOperation {
     Management,
     /// A request that names no operation.
     Other,
-}
-
-impl MetricOperation {
-    pub fn of(kind: OperationKind) -> Self {
-        match kind {
-            OperationKind::Read => MetricOperation::Read,
-            OperationKind::List => MetricOperation::List,
-            OperationKind::ChangeFeed => MetricOperation::ChangeFeed,
-            OperationKind::Query => MetricOperation::Query,
-            OperationKind::QueryPlan => MetricOperation::QueryPlan,
-            OperationKind::Create => MetricOperation::Create,
-            OperationKind::Upsert => MetricOperation::Upsert,
-            OperationKind::Replace => MetricOperation::Replace,
-            OperationKind::Patch => MetricOperation::Patch,
-            OperationKind::Delete | OperationKind::DeleteByPartitionKey => MetricOperation::Delete,
-            OperationKind::Batch => MetricOperation::Batch,
-            OperationKind::Execute => MetricOperation::Execute,
-            OperationKind::NotAllowed => MetricOperation::Other,
-        }
-    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]

@@ -10,6 +10,7 @@ use pleiad_model::resource_id::{ClientEncryptionKeyRid, ContainerRid, DatabaseRi
 use pleiad_model::{Error, Object, Result};
 use pleiad_partition::governor::Caps;
 use pleiad_partition::index::UsableIndex;
+use pleiad_partition::key::LogicalKey;
 use pleiad_partition::{Partition, Schema};
 
 use super::copy::DatabaseCopy;
@@ -195,6 +196,11 @@ impl Container {
     pub(crate) fn partition(&self, at: usize) -> Result<&Arc<Partition>> {
         let found = self.partitions.get(at);
         found.ok_or_else(|| Error::internal("the partition map has more ranges than partitions"))
+    }
+
+    /// The partition that owns the key.
+    pub(crate) fn owning_partition(&self, key: &LogicalKey) -> Result<&Arc<Partition>> {
+        self.partition(self.map.locate(&key.epk))
     }
 
     pub fn items(&self) -> u64 {

@@ -38,8 +38,7 @@ use pleiad_sql::index_projection::Projection;
 use pleiad_storage::Batch;
 
 use super::TaskTracker;
-use crate::catalog::{Catalog, Container, SourceCursor, WeakCatalog, put_progress};
-use crate::write_retry::{CONTAINER_CHANGES_MAX, owning_partition};
+use crate::catalog::{CONTAINER_CHANGES_MAX, Catalog, Container, SourceCursor, WeakCatalog, put_progress};
 
 /// How often indexes that are up to date poll their sources.
 const INTERVAL: Duration = Duration::from_millis(20);
@@ -399,7 +398,7 @@ impl IndexApplier<'_> {
     ) -> Result<()> {
         for _ in 0..CONTAINER_CHANGES_MAX {
             let container = self.container()?;
-            let partition = owning_partition(&container, &target.logical)?.clone();
+            let partition = container.owning_partition(&target.logical)?.clone();
             match write(container, partition.clone()).await {
                 Err(Rejected { error: Error { kind: Kind::Outdated, .. }, .. }) => {
                     self.catalog.wait_for_changes().await

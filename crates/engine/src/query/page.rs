@@ -37,12 +37,12 @@ use super::report::{IndexNeeds, QueryReport, ScanStats};
 use super::route::{self, slices};
 use super::scan::KeyPath;
 use super::statement_cache;
+use crate::catalog::CONTAINER_CHANGES_MAX;
 use crate::feed::FeedRange;
 use crate::meter::Meter;
 use crate::response::{EngineResponse, PartitionLsn};
 use crate::script_runtime::Interpreters;
 use crate::session::SessionToken;
-use crate::write_retry::CONTAINER_CHANGES_MAX;
 use crate::{Admitted, ContainerName, Engine};
 
 /// A query as a client sends it.

@@ -14,19 +14,19 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use pleiad_model::{Value, json};
 
-use super::{AccountKeys, AuthError, Caller, SKEW_MS_MAX};
+use super::{AccountKeyring, AuthError, Caller, SKEW_MS_MAX};
 
 const KEY_NAME: &str = "CosmosEmulatorPrimaryMaster";
 const AUDIENCE: &str = "https://localhost.localhost";
 const ISSUER_PREFIX: &str = "https://sts.fake-issuer.net/";
 const TENANT: &str = "EmulatorFederation";
 
-pub(super) fn check(keys: &AccountKeys, jwt: &str, wall_ms: u64) -> Result<Caller, AuthError> {
+pub(super) fn check(keys: &AccountKeyring, jwt: &str, wall_ms: u64) -> Result<Caller, AuthError> {
     accepted(keys, jwt, wall_ms).filter(|&yes| yes).map(|_| Caller::Data).ok_or(AuthError::AadNotAccepted)
 }
 
 /// `None` if the token cannot be parsed.
-fn accepted(keys: &AccountKeys, jwt: &str, wall_ms: u64) -> Option<bool> {
+fn accepted(keys: &AccountKeyring, jwt: &str, wall_ms: u64) -> Option<bool> {
     let mut parts = jwt.split('.');
     let (header, claims, secret) =
         (decode_part(parts.next()?)?, decode_part(parts.next()?)?, decode_part(parts.next()?)?);

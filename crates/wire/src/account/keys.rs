@@ -23,14 +23,14 @@ use super::Caller;
 pub use scram::ScramCredential;
 
 /// The account's keys. Prints none of them.
-pub struct AccountKeys {
-    primary: AccountKey,
-    secondary: Option<AccountKey>,
-    primary_read_only: Option<AccountKey>,
-    secondary_read_only: Option<AccountKey>,
+pub struct AccountKeyring {
+    primary: KeyVerifier,
+    secondary: Option<KeyVerifier>,
+    primary_read_only: Option<KeyVerifier>,
+    secondary_read_only: Option<KeyVerifier>,
 }
 
-struct AccountKey {
+struct KeyVerifier {
     text: Box<str>,
     mac: hmac::Key,
     /// HMAC of the text under the key itself, to compare a password in constant time.
@@ -38,19 +38,19 @@ struct AccountKey {
     scram: OnceLock<ScramCredential>,
 }
 
-impl AccountKeys {
+impl AccountKeyring {
     /// Each key is base64 text, as a portal shows it; one key is enough for an account.
     pub fn new(
         primary: &str,
         secondary: Option<&str>,
         primary_read_only: Option<&str>,
         secondary_read_only: Option<&str>,
-    ) -> Result<AccountKeys> {
-        Ok(AccountKeys {
-            primary: AccountKey::new(primary)?,
-            secondary: secondary.map(AccountKey::new).transpose()?,
-            primary_read_only: primary_read_only.map(AccountKey::new).transpose()?,
-            secondary_read_only: secondary_read_only.map(AccountKey::new).transpose()?,
+    ) -> Result<AccountKeyring> {
+        Ok(AccountKeyring {
+            primary: KeyVerifier::new(primary)?,
+            secondary: secondary.map(KeyVerifier::new).transpose()?,
+            primary_read_only: primary_read_only.map(KeyVerifier::new).transpose()?,
+            secondary_read_only: secondary_read_only.map(KeyVerifier::new).transpose()?,
         })
     }
 
@@ -84,7 +84,7 @@ impl AccountKeys {
         self.primary.has_text(text)
     }
 
-    fn find(&self, mut matches: impl FnMut(&AccountKey) -> bool) -> Option<Caller> {
+    fn find(&self, mut matches: impl FnMut(&KeyVerifier) -> bool) -> Option<Caller> {
         if matches(&self.primary) || self.secondary.as_ref().is_some_and(&mut matches) {
             return Some(Caller::ReadWrite);
         }
@@ -93,8 +93,8 @@ impl AccountKeys {
     }
 }
 
-impl AccountKey {
-    fn new(text: &str) -> Result<AccountKey> {
+impl KeyVerifier {
+    fn new(text: &str) -> Result<KeyVerifier> {
         let mac = match STANDARD.decode(text) {
             Ok(bytes) if !bytes.is_empty() => hmac::Key::new(hmac::HMAC_SHA256, &bytes),
             // The text is a secret even if it is invalid, so the message does not repeat it.
@@ -104,7 +104,7 @@ impl AccountKey {
             }
         };
         let (text_tag, scram) = Default::default();
-        Ok(AccountKey { text: text.into(), mac, text_tag, scram })
+        Ok(KeyVerifier { text: text.into(), mac, text_tag, scram })
     }
 
     fn has_text(&self, text: &[u8]) -> bool {
@@ -117,9 +117,9 @@ impl AccountKey {
     }
 }
 
-impl fmt::Debug for AccountKeys {
+impl fmt::Debug for AccountKeyring {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("AccountKeys(not shown)")
+        f.write_str("AccountKeyring(not shown)")
     }
 }
 
@@ -127,8 +127,8 @@ impl fmt::Debug for AccountKeys {
 mod tests {
     use super::*;
 
-    fn keys() -> AccountKeys {
-        AccountKeys::new("cHJpbWFyeQ==", Some("c2Vjb25kYXJ5"), Some("cmVhZCBvbmx5"), None).unwrap()
+    fn keys() -> AccountKeyring {
+        AccountKeyring::new("cHJpbWFyeQ==", Some("c2Vjb25kYXJ5"), Some("cmVhZCBvbmx5"), None).unwrap()
     }
 
     #[test]

@@ -21,6 +21,7 @@ use hyper::body::Incoming;
 use pleiad_model::{Error, Kind};
 
 use super::address::{self, Address, ResourceType, Signing};
+use super::operation::OperationKind;
 use super::reply::{ErrorReply, Handled};
 use super::role_access::account_key_required;
 use super::status::{ErrorStatus, Status};
@@ -84,7 +85,7 @@ impl Frontend {
         body: Incoming,
     ) -> (MetricOperation, Handled) {
         let mut operation = decode::decode(parts, address, origin);
-        let counted_as = MetricOperation::of(operation.kind);
+        let counted_as = MetricOperation::from(operation.kind);
         let is_read = decode::is_read(&parts.method, operation.kind);
         let handled = async {
             let signed = signed_address(parts, address)?;
@@ -206,6 +207,26 @@ impl Frontend {
             low & 0xFFFF_FFFF_FFFF
         );
         HeaderValue::from_str(&guid).unwrap_or(HeaderValue::from_static("00000000-0000-0000-0000-000000000000"))
+    }
+}
+
+impl From<OperationKind> for MetricOperation {
+    fn from(kind: OperationKind) -> Self {
+        match kind {
+            OperationKind::Read => MetricOperation::Read,
+            OperationKind::List => MetricOperation::List,
+            OperationKind::ChangeFeed => MetricOperation::ChangeFeed,
+            OperationKind::Query => MetricOperation::Query,
+            OperationKind::QueryPlan => MetricOperation::QueryPlan,
+            OperationKind::Create => MetricOperation::Create,
+            OperationKind::Upsert => MetricOperation::Upsert,
+            OperationKind::Replace => MetricOperation::Replace,
+            OperationKind::Patch => MetricOperation::Patch,
+            OperationKind::Delete | OperationKind::DeleteByPartitionKey => MetricOperation::Delete,
+            OperationKind::Batch => MetricOperation::Batch,
+            OperationKind::Execute => MetricOperation::Execute,
+            OperationKind::NotAllowed => MetricOperation::Other,
+        }
     }
 }
 

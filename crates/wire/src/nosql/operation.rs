@@ -27,7 +27,7 @@ use super::sdk::Sdk;
 pub struct Operation<'a> {
     pub kind: OperationKind,
     pub address: &'a Address,
-    pub options: Options<'a>,
+    pub options: OperationOptions<'a>,
     pub body: Bytes,
 }
 
@@ -65,33 +65,33 @@ impl OperationKind {
 /// An option that the client may have malformed. The error counts only for an operation that has a use for the option.
 /// Boxed, so that options are small.
 #[derive(Clone, Debug)]
-pub struct Checked<T>(Result<Option<T>, Box<Error>>);
+pub struct DecodedOption<T>(Result<Option<T>, Box<Error>>);
 
-impl<T> Default for Checked<T> {
+impl<T> Default for DecodedOption<T> {
     fn default() -> Self {
-        Checked(Ok(None))
+        DecodedOption(Ok(None))
     }
 }
 
-impl<T> From<T> for Checked<T> {
+impl<T> From<T> for DecodedOption<T> {
     fn from(value: T) -> Self {
-        Checked(Ok(Some(value)))
+        DecodedOption(Ok(Some(value)))
     }
 }
 
-impl<T> From<Result<T>> for Checked<T> {
+impl<T> From<Result<T>> for DecodedOption<T> {
     fn from(decoded: Result<T>) -> Self {
-        Checked(decoded.map(Some).map_err(Box::new))
+        DecodedOption(decoded.map(Some).map_err(Box::new))
     }
 }
 
-impl<T> From<Result<Option<T>>> for Checked<T> {
+impl<T> From<Result<Option<T>>> for DecodedOption<T> {
     fn from(decoded: Result<Option<T>>) -> Self {
-        Checked(decoded.map_err(Box::new))
+        DecodedOption(decoded.map_err(Box::new))
     }
 }
 
-impl<T> Checked<T> {
+impl<T> DecodedOption<T> {
     pub fn get(&self) -> Result<Option<&T>> {
         match &self.0 {
             Ok(value) => Ok(value.as_ref()),
@@ -102,7 +102,7 @@ impl<T> Checked<T> {
 
 /// The options of an operation; each kind uses some of them.
 #[derive(Default)]
-pub struct Options<'a> {
+pub struct OperationOptions<'a> {
     /// A date, such as `2018-12-31`; `None` means the newest.
     pub api_version: Option<&'a str>,
     pub sdk: Sdk,
@@ -110,29 +110,29 @@ pub struct Options<'a> {
     pub endpoint: Endpoint<'a>,
     /// The `_rid` that the client expects the container to have.
     pub intended_container: Option<&'a str>,
-    pub consistency: Checked<RequestedConsistency>,
-    pub session_token: Checked<SessionToken>,
-    pub priority: Checked<Priority>,
-    pub throughput_bucket: Checked<BucketId>,
+    pub consistency: DecodedOption<RequestedConsistency>,
+    pub session_token: DecodedOption<SessionToken>,
+    pub priority: DecodedOption<Priority>,
+    pub throughput_bucket: DecodedOption<BucketId>,
     pub if_match: Option<&'a str>,
     pub if_none_match: Option<&'a str>,
 
     // ---- which items
-    pub partition_key: Checked<PartitionKey>,
-    pub range_id: Checked<u32>,
-    pub epk_range: Checked<EpkRange>,
+    pub partition_key: DecodedOption<PartitionKey>,
+    pub range_id: DecodedOption<u32>,
+    pub epk_range: DecodedOption<EpkRange>,
 
     // ---- pages
-    pub page_size: Checked<PageRows>,
+    pub page_size: DecodedOption<PageRows>,
     pub continuation: Option<&'a str>,
-    pub continuation_kb_max: Checked<usize>,
+    pub continuation_kb_max: DecodedOption<usize>,
 
     // ---- writes
     /// The reply to a write need not contain the item.
     pub minimal_reply: bool,
     /// Whether the item is indexed; `None` leaves that to the container's policy.
-    pub indexed: Checked<bool>,
-    pub triggers: Checked<Triggers>,
+    pub indexed: DecodedOption<bool>,
+    pub triggers: DecodedOption<Triggers>,
     pub batch_is_atomic: bool,
     pub continue_on_error: bool,
 
@@ -150,9 +150,9 @@ pub struct Options<'a> {
     pub index_metrics_v2: bool,
 
     // ---- change feed
-    pub change_mode: Checked<ChangeMode>,
+    pub change_mode: DecodedOption<ChangeMode>,
     /// Changes before this second are not returned.
-    pub since_s: Checked<u32>,
+    pub since_s: DecodedOption<u32>,
     /// Each change is in an envelope, `{"current": …, "metadata": …}`.
     pub enveloped: bool,
 
@@ -160,12 +160,12 @@ pub struct Options<'a> {
     pub script_logging: bool,
 
     // ---- metadata
-    pub throughput: Checked<ThroughputRequest>,
+    pub throughput: DecodedOption<ThroughputRequest>,
     pub offer_migration: Option<OfferMigration>,
     pub quota_info: bool,
     pub partition_statistics: bool,
     /// The lifetime of the tokens of a permission.
-    pub expiry_s: Checked<u64>,
+    pub expiry_s: DecodedOption<u64>,
 }
 
 /// The number of rows that the client wants in a page.

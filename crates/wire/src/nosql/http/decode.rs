@@ -16,7 +16,7 @@ use pleiad_model::{Consistency, Error, Result, json};
 use crate::http::ConnectionOrigin;
 use crate::nosql::address::{Address, ResourceType};
 use crate::nosql::operation::{
-    Endpoint, OfferMigration, Operation, OperationKind, Options, PageRows, ReadStrategy, RequestedConsistency,
+    Endpoint, OfferMigration, Operation, OperationKind, OperationOptions, PageRows, ReadStrategy, RequestedConsistency,
     autoscale_of, indexing_directive,
 };
 use crate::nosql::sdk::Sdk;
@@ -61,7 +61,7 @@ fn kind(method: &Method, address: &Address, headers: &Headers<'_>) -> OperationK
 /// What the headers of a request say.
 #[derive(Default)]
 struct Headers<'a> {
-    options: Options<'a>,
+    options: OperationOptions<'a>,
     has_change_mode: bool,
     is_query_plan: bool,
     is_batch: bool,

@@ -24,7 +24,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use smallvec::SmallVec;
 
-use crate::account::{AccountAccess, AccountKeys, AuthError, AuthTime, Caller, SKEW_MS_MAX};
+use crate::account::{AccountAccess, AccountKeyring, AuthError, AuthTime, Caller, SKEW_MS_MAX};
 use crate::nosql::address::{Signing, percent_decode};
 
 const SIGNATURE_BYTES: usize = 32;
@@ -82,7 +82,7 @@ impl<'a> AuthToken<'a> {
 }
 
 fn check_master_key(
-    keys: &AccountKeys,
+    keys: &AccountKeyring,
     credentials: &Credentials<'_>,
     signature: &str,
     wall_ms: u64,
@@ -110,7 +110,7 @@ fn decode_signature(text: &str) -> Result<[u8; SIGNATURE_BYTES], AuthError> {
     .ok_or(AuthError::Malformed("the signature is not base64 of 32 bytes"))
 }
 
-fn signer(keys: &AccountKeys, credentials: &Credentials<'_>, signature: &[u8]) -> Result<Caller, AuthError> {
+fn signer(keys: &AccountKeyring, credentials: &Credentials<'_>, signature: &[u8]) -> Result<Caller, AuthError> {
     let text = string_to_sign(credentials, credentials.date.unwrap_or_default());
     if let Some(caller) = keys.by_signature(&text, signature) {
         return Ok(caller);

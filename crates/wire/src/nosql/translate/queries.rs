@@ -7,7 +7,7 @@ use pleiad_model::{Error, Result, Value, json};
 
 use super::items::current_scope;
 use crate::nosql::RequestContext;
-use crate::nosql::operation::{Operation, Options, PageRows};
+use crate::nosql::operation::{Operation, OperationOptions, PageRows};
 use crate::nosql::reply::{ErrorReply, Handled, QueryMetadata, Reply};
 use crate::nosql::status::Status;
 use crate::nosql::{encode, query_metrics};
@@ -90,15 +90,15 @@ pub(super) fn query_of(operation: &Operation<'_>) -> Result<(String, Parameters)
     Ok((text.to_owned(), Parameters::from_value(body.get("parameters"))?))
 }
 
-fn cross_partition(options: &Options<'_>) -> CrossPartition {
+fn cross_partition(options: &OperationOptions<'_>) -> CrossPartition {
     match options {
-        Options { cross_partition_by_server: true, .. } => CrossPartition::ByServer,
-        Options { cross_partition: true, .. } => CrossPartition::ByClient,
+        OperationOptions { cross_partition_by_server: true, .. } => CrossPartition::ByServer,
+        OperationOptions { cross_partition: true, .. } => CrossPartition::ByClient,
         _ => CrossPartition::Forbidden,
     }
 }
 
-fn page_rows(options: &Options<'_>) -> Result<usize> {
+fn page_rows(options: &OperationOptions<'_>) -> Result<usize> {
     Ok(match options.page_size.get()? {
         None => PAGE_ROWS,
         Some(PageRows::Dynamic) => DYNAMIC_PAGE_ROWS,
@@ -106,13 +106,18 @@ fn page_rows(options: &Options<'_>) -> Result<usize> {
     })
 }
 
-fn token_bytes_max(options: &Options<'_>) -> Result<usize> {
+fn token_bytes_max(options: &OperationOptions<'_>) -> Result<usize> {
     let kb = options.continuation_kb_max.get()?.copied().unwrap_or(TOKEN_KB);
     Ok(kb.min(TOKEN_KB).saturating_mul(1024))
 }
 
 /// The metrics that the client asked for.
-fn metadata(options: &Options<'_>, page: &QueryPage, took: Duration, wrote: Duration) -> Option<Box<QueryMetadata>> {
+fn metadata(
+    options: &OperationOptions<'_>,
+    page: &QueryPage,
+    took: Duration,
+    wrote: Duration,
+) -> Option<Box<QueryMetadata>> {
     let report = &page.report;
     let mut metadata = QueryMetadata::default();
     if options.report.times {

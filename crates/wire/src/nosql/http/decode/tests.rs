@@ -14,7 +14,7 @@ fn kind_of(method: Method, path: &str, headers: &[(&str, &str)]) -> OperationKin
 }
 
 /// Decodes a read of an item with these headers and passes its options on.
-fn with_options<T>(headers: &[(&str, &str)], check: impl FnOnce(&Options<'_>) -> T) -> T {
+fn with_options<T>(headers: &[(&str, &str)], check: impl FnOnce(&OperationOptions<'_>) -> T) -> T {
     let (parts, address) = (testing::request_parts(&Method::GET, ONE, headers), address::parse(ONE).unwrap());
     check(&testing::decode(&parts, &address).options)
 }

@@ -28,8 +28,8 @@ fn authenticate(presented: &Credentials<'_>, at: AuthTime) -> Result<Caller, Aut
     super::authenticate(&access, presented, at)
 }
 
-fn keys() -> AccountKeys {
-    AccountKeys::new(PRIMARY, Some(SECONDARY), Some(READ_ONLY), Some("cmVhZCBvbmx5IDI=")).unwrap()
+fn keys() -> AccountKeyring {
+    AccountKeyring::new(PRIMARY, Some(SECONDARY), Some(READ_ONLY), Some("cmVhZCBvbmx5IDI=")).unwrap()
 }
 
 fn presented<'a>(verb: &'a str, address: &'a Address, authorization: &'a str) -> Credentials<'a> {
@@ -164,10 +164,10 @@ fn malformed_headers_are_reported() {
 
 #[test]
 fn keys_are_not_printed_and_must_be_base64() {
-    assert_eq!(format!("{:?}", keys()), "AccountKeys(not shown)");
-    let error = AccountKeys::new("not base64!", None, None, None).unwrap_err();
+    assert_eq!(format!("{:?}", keys()), "AccountKeyring(not shown)");
+    let error = AccountKeyring::new("not base64!", None, None, None).unwrap_err();
     assert!(!error.message.contains("not base64!"), "{error}");
-    assert!(AccountKeys::new("", None, None, None).is_err());
+    assert!(AccountKeyring::new("", None, None, None).is_err());
 }
 
 const TOKEN_HEADER: &str =
