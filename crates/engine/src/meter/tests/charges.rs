@@ -75,8 +75,9 @@ async fn a_retried_query_keeps_its_consistency_level() {
     let before_ru = paid_ru(&at);
     let retried = engine.query_items(&at, query(), None).await;
     assert_eq!(retried.result.unwrap().rows.len(), 1);
-    assert!(near(retried.charge_ru, strong_ru), "{} instead of {strong_ru}", retried.charge_ru);
     assert!(near(paid_ru(&at) - before_ru, retried.charge_ru));
+    // The second item costs a little; a session read would cost half.
+    assert!((retried.charge_ru - strong_ru).abs() < 0.1, "{} instead of {strong_ru}", retried.charge_ru);
 }
 
 #[tokio::test]
