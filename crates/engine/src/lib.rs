@@ -11,10 +11,10 @@ pub mod catalog; // databases, containers, offers: the resource tree
 pub mod throughput; // provisioned throughput: valid values, and the partitions it needs
 mod jobs; // background work
 mod admit; // resolves the container of a request
-mod write_retry; // runs a write on its owning partition, again if the container changes
 mod fault_injection; // errors and delays that a test orders
 mod throttle_log; // recently throttled requests
 mod meter; // admission against request units, and charging
+mod write_retry; // runs a write on its owning partition, again if the container changes
 mod item; // create, read, replace, upsert, delete one item
 mod delete_by_partition_key; // deletes all items of a partition key
 mod feed; // read feed: items page by page
