@@ -354,7 +354,8 @@ async fn an_operation_built_by_hand_gets_the_reply_that_it_gets_over_http() {
     let frontend = Frontend::new(served, Arc::new(Metrics::new(false)), None, 4 << 20, false);
     let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = socket.local_addr().unwrap().port();
-    let mut transport = Transport::new(ConnectionLimits::default(), &Drain::new());
+    let drain = Drain::new(); // begins when it is dropped
+    let mut transport = Transport::new(ConnectionLimits::default(), &drain);
     transport.add_port([socket], None, Http::new(Arc::new(frontend), HttpLimits::default()));
     tokio::spawn(transport.serve());
     let mut client = Client::new(port);
