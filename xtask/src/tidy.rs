@@ -15,6 +15,7 @@ mod language; // pronouns in comments and docs
 mod modules; // headers and lengths of modules
 mod cycles; // module graphs: cycles and order
 mod paths; // paths and links in the docs
+mod seams; // words that a part of the source must not contain
 mod requirements; // S-numbers and the tests that show them
 mod settings; // documented settings
 mod type_names; // one meaning per type name
@@ -26,12 +27,14 @@ use tree::SourceTree;
 pub fn run() -> Result {
     let tree = SourceTree::load(&shell::root())?;
     let settings = setting_names()?;
-    let checks: [(&str, Vec<String>); 12] = [
+    let checks: [(&str, Vec<String>); 14] = [
         ("arrows between crates", arrows::check(&tree)),
         ("dependencies", manifests::check(&tree)),
+        ("seams between protocols and engine", seams::check(&tree)),
         ("module headers and lengths", modules::check(&tree)),
         ("module cycles and order", cycles::check(&tree)),
         ("type names", type_names::check(&tree)),
+        ("parts that the seams name", seams::check_parts(&tree)),
         ("language", language::check(&tree)),
         ("paths in the docs", paths::check(&tree)),
         ("requirement numbers", requirements::check(&tree)),

@@ -3,7 +3,7 @@
 //! Guarantees: a snapshot holds every write that was acknowledged before it was requested; taking it stops no reader or
 //! writer. If the program ends during a restore, the account is either as it was or as in the snapshot; if the restore
 //! fails, the account stays as it was. A request that ran on a retired engine gets one response: the next engine's, or,
-//! when the restore failed, the retired engine's own, unless that engine rejected the request.
+//! when the restore failed, the retired engine's own, unless that engine declined the request.
 //!
 //! ```text
 //! snapshot's store opens ── old engine rejects writes ── marks raised ── new engine opens ── LIVE ── swap ─ old closes
@@ -22,9 +22,9 @@ use pleiad_model::{Error, Result};
 use pleiad_storage::{AnyStore, CheckpointInfo, Checkpoints};
 use tokio::sync::{Mutex, watch};
 
-use crate::Engine;
 use crate::catalog::raise_high_water_marks;
 use crate::jobs::TaskTracker;
+use crate::{Action, Admitted, Engine, WholeAccount};
 
 pub struct AccountHost {
     current: ArcSwap<Engine>,
@@ -55,13 +55,13 @@ impl AccountHost {
     }
 
     /// The engine on which a request must run again after `engine` has answered it: none, if that answer counts.
-    /// `rejected` says that `engine` did not do what was requested.
-    pub async fn replacement_for(&self, engine: &Engine, rejected: bool) -> Result<Option<Arc<Engine>>> {
+    /// `is_declined` says that `engine` did nothing because it accepts no more writes (`Fact::Stopping`).
+    pub async fn replacement_for(&self, engine: &Engine, is_declined: bool) -> Result<Option<Arc<Engine>>> {
         if !engine.is_retired() {
             return Ok(None);
         }
         self.wait_for_swap().await;
-        if rejected || engine.superseded.load(Ordering::Acquire) {
+        if is_declined || engine.superseded.load(Ordering::Acquire) {
             return self.current_engine().await.map(Some);
         }
         // The restore failed, and `engine` has done what was requested: to run it again would do it twice.
@@ -83,7 +83,13 @@ impl AccountHost {
     }
 
     /// Takes a snapshot of the account as it is now. A snapshot of the same name is replaced only if `replace` is set.
-    pub async fn take_snapshot(&self, name: &str, replace: bool) -> Result<CheckpointInfo> {
+    pub async fn take_snapshot(
+        &self,
+        at: &Admitted<WholeAccount>,
+        name: &str,
+        replace: bool,
+    ) -> Result<CheckpointInfo> {
+        at.check(Action::Administer)?;
         check_resource_name(name)?;
         let _guard = self.snapshot_lock.lock().await;
         let engine = self.engine();
@@ -97,22 +103,34 @@ impl AccountHost {
     }
 
     /// In the order of names.
-    pub async fn snapshots(&self) -> Result<Vec<CheckpointInfo>> {
+    pub async fn snapshots(&self, at: &Admitted<WholeAccount>) -> Result<Vec<CheckpointInfo>> {
+        at.check(Action::Monitor)?;
+        self.list_snapshots().await
+    }
+
+    pub async fn snapshot(&self, at: &Admitted<WholeAccount>, name: &str) -> Result<CheckpointInfo> {
+        at.check(Action::Monitor)?;
+        self.find_snapshot(name).await
+    }
+
+    async fn list_snapshots(&self) -> Result<Vec<CheckpointInfo>> {
         self.engine().catalog.store_and_committer().0.list_checkpoints().await
     }
 
-    pub async fn snapshot(&self, name: &str) -> Result<CheckpointInfo> {
-        self.snapshots().await?.into_iter().find(|info| info.name == name).ok_or_else(|| snapshot_not_found(name))
+    async fn find_snapshot(&self, name: &str) -> Result<CheckpointInfo> {
+        self.list_snapshots().await?.into_iter().find(|info| info.name == name).ok_or_else(|| snapshot_not_found(name))
     }
 
-    pub async fn delete_snapshot(&self, name: &str) -> Result<()> {
+    pub async fn delete_snapshot(&self, at: &Admitted<WholeAccount>, name: &str) -> Result<()> {
+        at.check(Action::Administer)?;
         let _guard = self.snapshot_lock.lock().await;
         let (store, _) = self.engine().catalog.store_and_committer();
         if store.delete_checkpoint(name).await? { Ok(()) } else { Err(snapshot_not_found(name)) }
     }
 
     /// Restores the account to what it was when the snapshot was taken.
-    pub async fn restore(self: &Arc<Self>, name: &str) -> Result<Restored> {
+    pub async fn restore(self: &Arc<Self>, at: &Admitted<WholeAccount>, name: &str) -> Result<Restored> {
+        at.check(Action::Administer)?;
         let (host, name) = (self.clone(), name.to_owned());
         // A task of its own: the client may disconnect, and a restore must not end halfway.
         let restored = tokio::spawn(async move { host.swap_engine(&name).await }).await;
@@ -122,7 +140,7 @@ impl AccountHost {
     async fn swap_engine(&self, name: &str) -> Result<Restored> {
         let began = Instant::now();
         let _guard = self.snapshot_lock.lock().await;
-        let snapshot = self.snapshot(name).await?;
+        let snapshot = self.find_snapshot(name).await?;
         let old = self.engine();
         let (store, _) = old.catalog.store_and_committer();
         let snapshot_store = Arc::new(store.open_checkpoint(name).await?.ok_or_else(|| snapshot_not_found(name))?);

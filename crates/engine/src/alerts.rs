@@ -11,8 +11,10 @@ use parking_lot::Mutex;
 use pleiad_model::Result;
 use pleiad_partition::key::LargeKey;
 
+use pleiad_partition::Partition;
+
 use crate::catalog::Container;
-use crate::{Engine, Partition, metrics};
+use crate::{Action, Admitted, Engine, WholeAccount, metrics};
 
 /// Something an operator should know.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,7 +82,8 @@ impl AlertLog {
 
 impl Engine {
     /// Raises the alerts that are due since the last call. To be called every few seconds.
-    pub fn raise_alerts(&self) -> Vec<Alert> {
+    pub fn raise_alerts(&self, at: &Admitted<WholeAccount>) -> Result<Vec<Alert>> {
+        at.check(Action::Monitor)?;
         let now_ms = self.now_ms();
         let minute = now_ms / 60_000;
         let is_new_minute = self.alert_log.minute.swap(minute, Ordering::Relaxed) != minute;
@@ -96,11 +99,12 @@ impl Engine {
         }
         self.alert_log.record(&alerts);
         alerts.iter().for_each(|alert| tracing::warn!(kind = alert.kind.name(), "{alert}"));
-        alerts
+        Ok(alerts)
     }
 
     /// Finds the largest keys of each partition that was written to since the last refresh. To be called now and then.
-    pub async fn refresh_key_statistics(&self) -> Result<()> {
+    pub async fn refresh_key_statistics(&self, at: &Admitted<WholeAccount>) -> Result<()> {
+        at.check(Action::Monitor)?;
         let tree = self.catalog.tree();
         for container in tree.databases.values().flat_map(|database| database.containers.values()) {
             for partition in &container.partitions {
@@ -111,8 +115,9 @@ impl Engine {
     }
 
     /// The alerts that were raised recently, the latest last.
-    pub fn recent_alerts(&self) -> Vec<Alert> {
-        self.alert_log.recent.lock().iter().cloned().collect()
+    pub fn recent_alerts(&self, at: &Admitted<WholeAccount>) -> Result<Vec<Alert>> {
+        at.check(Action::Monitor)?;
+        Ok(self.alert_log.recent.lock().iter().cloned().collect())
     }
 
     pub(crate) fn alerts_raised(&self) -> u64 {

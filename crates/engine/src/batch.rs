@@ -14,15 +14,16 @@ mod join_all; // polls several futures on one task
 
 use pleiad_model::partition_key::PartitionKey;
 use pleiad_model::patch::Patch;
-use pleiad_model::{Error, Kind, Result, Value};
+use pleiad_model::{Error, Fact, Result, Value};
 use pleiad_partition::key::LogicalKey;
-use pleiad_partition::partition::{RESOURCE_NOT_FOUND, Rejected};
-use pleiad_partition::{ItemKey, OperationEffect, Precondition, Record, Transaction, Verb, price};
+use pleiad_partition::{
+    ItemKey, OperationEffect, Precondition, Record, Rejected, Transaction, Verb, WriteError, price,
+};
 
-use crate::item::{ItemRead, KEY_MISMATCH, draft, key_of_request};
+use crate::item::{ItemRead, draft, key_mismatch, key_of_request};
 use crate::patch::PreparedPatch;
 use crate::write_retry::{WriteOutcome, WriteTarget, check_writable};
-use crate::{Admitted, Engine, EngineResponse, FeedRange, SessionToken, WriteOptions};
+use crate::{Action, Admitted, Engine, EngineResponse, FeedRange, SessionToken, WriteOptions};
 
 pub const BATCH_OPERATIONS_MAX: usize = 100;
 
@@ -53,6 +54,19 @@ pub enum BatchAction {
     Delete,
 }
 
+impl BatchAction {
+    /// What a caller needs to be allowed for it.
+    pub fn required_action(&self) -> Action {
+        match self {
+            BatchAction::Create(_) => Action::CreateItem,
+            BatchAction::Upsert(_) => Action::UpsertItem,
+            BatchAction::Replace(_) | BatchAction::Patch(_) => Action::ReplaceItem,
+            BatchAction::Read => Action::ReadItem,
+            BatchAction::Delete => Action::DeleteItem,
+        }
+    }
+}
+
 #[derive(Debug)]
 pub struct BatchOperationResult {
     pub result: Result<OperationOutcome>,
@@ -78,13 +92,16 @@ impl Engine {
         operations: &[BatchOperation],
         session: Option<&SessionToken>,
     ) -> EngineResponse<Vec<BatchOperationResult>> {
+        if let Err(error) = check_actions(at, operations) {
+            return EngineResponse::failed(error);
+        }
         let allowed = || if operations.iter().all(BatchOperation::is_read) { Ok(()) } else { check_writable(at) };
         let key = match check_count(operations).and_then(|()| allowed()).and_then(|()| key_of_request(at, key)) {
             Ok(key) => key,
             Err(error) => return EngineResponse::failed(error),
         };
         let operations: Vec<(usize, &BatchOperation)> = operations.iter().enumerate().collect();
-        let group = BatchGroup { logical: LogicalKey::new(at.container.schema.key.as_ref(), &key), key, operations };
+        let group = BatchGroup { logical: LogicalKey::new(at.container().schema.key.as_ref(), &key), key, operations };
         let answer = self.run_group(at, &group, FailureMode::Abort, session).await;
         EngineResponse {
             result: answer.result.map(in_request_order),
@@ -104,7 +121,8 @@ impl Engine {
         continue_on_error: bool,
         session: Option<&SessionToken>,
     ) -> EngineResponse<Vec<BatchOperationResult>> {
-        let checked = check_count(operations)
+        let checked = check_actions(at, operations)
+            .and_then(|()| check_count(operations))
             .and_then(|()| range.map_or(Ok(()), |range| at.check_current(&FeedRange::PartitionKeyRange(range))));
         if let Err(error) = checked {
             return EngineResponse::failed(error);
@@ -161,7 +179,7 @@ impl Engine {
         failure: FailureMode,
         session: Option<&SessionToken>,
         ts_s: u32,
-    ) -> Result<WriteOutcome<Vec<(usize, BatchOperationResult)>>, Rejected> {
+    ) -> Result<WriteOutcome<Vec<(usize, BatchOperationResult)>>, WriteError> {
         let WriteTarget { partition, container, admission } = target;
         admission.check_session(at, session)?;
         let mut tx = partition.begin_latched(&container.schema, group.logical.clone(), ts_s).await;
@@ -222,8 +240,7 @@ impl Engine {
                 write_result(change.apply(at, &*self.env, tx, key, &target, &options.condition).await?)
             }
             BatchAction::Read => {
-                let missing =
-                    || Rejected { error: Error::not_found(RESOURCE_NOT_FOUND), charge_ru: at.read_ru(price::MISS_RU) };
+                let missing = || Rejected { error: Fact::ItemMissing.into(), charge_ru: at.read_ru(price::MISS_RU) };
                 let record = tx.read(&group.item(operation)?).await?.ok_or_else(missing)?;
                 let read = ItemRead::new(record, operation.known_etag.as_deref());
                 let charge_ru = at.read_ru(read.charge_ru());
@@ -252,8 +269,8 @@ struct BatchGroup<'o> {
 
 impl BatchGroup<'_> {
     fn item(&self, operation: &BatchOperation) -> Result<ItemKey> {
-        let missing = || Error::invalid("The batch operation needs the 'id' of an item.");
-        operation.id.as_ref().map(|id| self.logical.clone().item(id)).ok_or_else(missing)
+        let key = operation.id.as_ref().map(|id| self.logical.clone().item(id));
+        Ok(key.ok_or(Fact::BatchItemUnnamed)?)
     }
 
     /// The results when the group as a whole failed.
@@ -270,15 +287,15 @@ async fn abort_batch(
     tx: Transaction<'_>,
     mut answers: Vec<(usize, BatchOperationResult)>,
     group: &BatchGroup<'_>,
-) -> Result<WriteOutcome<Vec<(usize, BatchOperationResult)>>, Rejected> {
+) -> Result<WriteOutcome<Vec<(usize, BatchOperationResult)>>, WriteError> {
     let charge_ru = answers.iter().map(|(_, answer)| answer.charge_ru).sum();
     let Some((failed_number, BatchOperationResult { result: Err(error), charge_ru: price_ru })) = answers.pop() else {
         return Err(Error::internal("a batch ended without a failure").into());
     };
     let lsn = tx.lsn();
-    let Rejected { error, .. } = match tx.abort(Rejected { error, charge_ru: price_ru }).await {
-        outdated if outdated.error.kind == Kind::Outdated => return Err(outdated),
-        rejected => rejected,
+    let error = match tx.abort(Rejected { error, charge_ru: price_ru }).await {
+        WriteError::Outdated => return Err(WriteError::Outdated),
+        WriteError::Failed(rejected) => rejected.error,
     };
     let answer = |(number, _): &(usize, &BatchOperation)| {
         let (result, charge_ru) =
@@ -289,14 +306,22 @@ async fn abort_batch(
 }
 
 fn failed_dependency() -> Error {
-    Error::new(Kind::FailedDependency, "Another operation of the same request failed.")
+    Fact::FailedDependency.into()
+}
+
+/// Operations that cannot be parsed fail one by one, with an error of their own.
+fn check_actions(at: &Admitted, operations: &[BatchOperation]) -> Result<()> {
+    operations
+        .iter()
+        .filter_map(|operation| operation.action.as_ref().ok())
+        .try_for_each(|action| at.check(action.required_action()))
 }
 
 fn check_count(operations: &[BatchOperation]) -> Result<()> {
     match operations.len() {
-        0 => Err(Error::invalid("Batch request has no operations.")),
+        0 => Err(Fact::BatchEmpty.into()),
         1..=BATCH_OPERATIONS_MAX => Ok(()),
-        _ => Err(Error::invalid("Batch request has more operations than what is supported.")),
+        operations => Err(Fact::BatchTooLong { operations, operations_max: BATCH_OPERATIONS_MAX }.into()),
     }
 }
 
@@ -318,7 +343,7 @@ fn groups<'o>(
         match groups.iter_mut().find(|group| group.key == key) {
             Some(group) => group.operations.push((number, operation)),
             None => {
-                let logical = LogicalKey::new(at.container.schema.key.as_ref(), &key);
+                let logical = LogicalKey::new(at.container().schema.key.as_ref(), &key);
                 groups.push(BatchGroup { logical, key, operations: vec![(number, operation)] });
             }
         }
@@ -329,7 +354,7 @@ fn groups<'o>(
 /// A request for one key is confined to it, whatever its operations name: the client was authorized for that key.
 fn key_of_operation(at: &Admitted, key: Option<&PartitionKey>, operation: &BatchOperation) -> Result<PartitionKey> {
     match (&operation.key, key) {
-        (Some(own), Some(of_request)) if own != of_request => Err(Error::new(Kind::KeyMismatch, KEY_MISMATCH)),
+        (Some(own), Some(of_request)) if own != of_request => Err(key_mismatch(of_request, own)),
         (own, given) => key_of_request(at, own.as_ref().or(given)),
     }
 }

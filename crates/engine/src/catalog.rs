@@ -16,6 +16,7 @@ mod copy; // copies a database under another name
 mod encryption_keys; // client encryption keys
 mod global_index; // global secondary indexes and their sources
 mod job; // row of a running split or merge
+mod job_error; // why a job did not finish
 mod precondition; // If-Match on resources; create, upsert or replace
 mod progress; // positions of a global secondary index in its source's change feed
 mod publish; // commits a change, then makes it visible
@@ -32,13 +33,13 @@ pub(crate) use copy::CopyPlan;
 pub use copy::DatabaseCopy;
 pub use index_transformation::IndexTransformation;
 pub use job::{JobKind, Reason, RepartitionJob};
+pub(crate) use job_error::{JobError, JobOutdated};
 pub use precondition::{ConditionalRid, PutMode};
-pub use progress::IndexProgress;
 pub(crate) use progress::SourceCursor;
 pub(crate) use repartition::{HandoverStage, RepartitionRequest};
 pub(crate) use restore::raise_high_water_marks;
 pub(crate) use rows::{delete_dropped_shard, load_dropped_shards, put_progress};
-pub use script::{Script, ScriptDefinition, Scripts, TriggerDefinition, TriggerOperation, TriggerType};
+pub use script::{Script, ScriptDefinition, Scripts, TriggerDefinition, TriggerType};
 pub use tree::{CatalogTree, Container, Database, EncryptionKey, Offer, OfferOwner};
 pub use users::{Permission, PermissionGrant, User};
 
@@ -100,11 +101,6 @@ impl Catalog {
     /// For the hot path: touches no reference count.
     pub fn with_tree<T>(&self, read: impl FnOnce(&CatalogTree) -> T) -> T {
         read(&self.current.load())
-    }
-
-    /// Whether partitions are still being split to provide an offer's throughput.
-    pub fn is_scaling(&self, offer: &Offer) -> bool {
-        self.with_tree(|tree| tree.is_scaling(offer, &self.limits))
     }
 
     pub fn limits(&self) -> &PartitionLimits {

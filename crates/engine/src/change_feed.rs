@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use pleiad_model::partition_key::EpkRange;
-use pleiad_model::{Error, Result};
+use pleiad_model::{Fact, Result};
 use pleiad_partition::change_feed::{ChangeQuery, FeedStart};
 use pleiad_partition::feed::{KeyScope, PageLimit};
 use pleiad_partition::ttl::Expiry;
@@ -26,7 +26,7 @@ use crate::feed::{FeedRange, ResolvedRange, resolve};
 use crate::meter::Meter;
 use crate::response::{EngineResponse, FeedCharge, partition_lsn};
 use crate::session::SessionToken;
-use crate::{Admission, Admitted, Engine};
+use crate::{Action, Admission, Admitted, Engine};
 
 /// Which changes of an item are returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,6 +124,9 @@ impl Engine {
         request: &ChangeRequest,
         session: Option<&SessionToken>,
     ) -> EngineResponse<ChangeFeedPage> {
+        if let Err(error) = at.check(Action::ReadChangeFeed) {
+            return EngineResponse::failed(error);
+        }
         let mut served = FeedCharge::default();
         let result = read_page(&self.meter, at, request, session, &mut served).await;
         served.into_response(result)
@@ -149,7 +152,7 @@ async fn read_page(
         let Some(mut slice) = queue.pop_front() else { break };
         // Before the read: the session token must not cover more than was read.
         served.served_by = Some(partition_lsn(slice.partition));
-        let mut admission = meter.admit(at, Cow::Borrowed(slice.partition), None)?;
+        let mut admission = meter.admit(at, Cow::Borrowed(slice.partition), None).await?;
         let query = change_query(&resolved, request, &slice.cursor, at.expiry());
         let page = read_admitted(at, &mut admission, request, &query, session).await;
         served.charge_ru += admission.settle();
@@ -191,15 +194,11 @@ fn check_mode(at: &Admitted, request: &ChangeRequest) -> Result<()> {
     if request.mode == ChangeMode::LatestVersion {
         return Ok(());
     }
-    if !at.container.definition.has_all_versions_feed() {
-        return Err(Error::invalid(
-            "The change feed mode All Versions and Deletes must be enabled on the container: give it a changeFeedPolicy with a retentionDuration in minutes.",
-        ));
+    if !at.container().definition.has_all_versions_feed() {
+        return Err(Fact::AllVersionsDisabled.into());
     }
     if request.from == ChangeFrom::Beginning {
-        return Err(Error::invalid(
-            "FullFidelity Change Feed must have valid If-None-Match header. All versions and deletes are read from now on or from a position, not from the beginning or a time.",
-        ));
+        return Err(Fact::AllVersionsFromStart.into());
     }
     Ok(())
 }
@@ -239,7 +238,7 @@ async fn slices<'a>(
             cursor.lsn = match start {
                 FeedStart::Beginning | FeedStart::Now => partition.lsn_at(start).await?,
                 FeedStart::Time(_) => {
-                    let mut admission = meter.admit(at, Cow::Borrowed(*partition), None)?;
+                    let mut admission = meter.admit(at, Cow::Borrowed(*partition), None).await?;
                     let searched = search_start(at, &mut admission, start, session).await;
                     served.charge_ru += admission.settle();
                     searched?
@@ -262,9 +261,9 @@ async fn search_start(
 }
 
 fn split_by_partition<'a>(at: &'a Admitted, cursors: &[ChangeCursor]) -> VecDeque<ChangeSlice<'a>> {
-    let partitions = &at.container.partitions;
+    let partitions = &at.container().partitions;
     let slices = cursors.iter().flat_map(|cursor| {
-        let touched = at.container.map.overlapping(&cursor.keys);
+        let touched = at.container().map.overlapping(&cursor.keys);
         partitions.get(touched).unwrap_or_default().iter().filter_map(move |partition| {
             let keys = partition.range.keys.intersect(&cursor.keys)?;
             Some(ChangeSlice { partition, cursor: ChangeCursor { keys, lsn: cursor.lsn } })
@@ -293,7 +292,7 @@ fn merge_adjacent(slices: VecDeque<ChangeSlice<'_>>) -> Vec<ChangeCursor> {
 fn check_within(resolved: &ResolvedRange, cursors: &[ChangeCursor]) -> Result<Vec<ChangeCursor>> {
     let inside = |cursor: &ChangeCursor| cursor.keys.min >= resolved.keys.min && cursor.keys.max <= resolved.keys.max;
     if cursors.is_empty() || !cursors.iter().all(inside) {
-        return Err(Error::invalid("The change feed's position belongs to another request: start again without it."));
+        return Err(Fact::ForeignChangeCursor.into());
     }
     Ok(cursors.to_vec())
 }

@@ -10,10 +10,10 @@ use pleiad_model::Result;
 use pleiad_model::partition_map::PartitionKeyRange;
 use pleiad_model::policy::ContainerKind;
 pub use pleiad_partition::check::{CheckReport, Problems};
-use pleiad_storage::{Direction, Limit, Snapshot, Store, keyspace};
+use pleiad_storage::{Blocking, Direction, Limit, Snapshot, Store, keyspace};
 
-use crate::Engine;
 use crate::catalog::{CatalogTree, Container, load_dropped_shards};
+use crate::{Action, Admitted, Engine, WholeAccount};
 
 #[derive(Debug, Default)]
 pub struct AccountReport {
@@ -57,7 +57,8 @@ impl AccountReport {
 
 impl Engine {
     /// Checks all stored rows against each other. Fails only when the store cannot be read.
-    pub async fn check(&self) -> Result<AccountReport> {
+    pub async fn check(&self, at: &Admitted<WholeAccount>) -> Result<AccountReport> {
+        at.check(Action::Monitor)?;
         let tree = self.catalog.tree();
         let mut report = AccountReport::default();
         self.check_shards(&tree, &mut report.problems).await?;
@@ -85,7 +86,7 @@ impl Engine {
         known.extend(tree.jobs.values().flat_map(|job| &job.children).map(|child| child.shard));
         // Before the snapshot: a shard whose removal finishes in between has no rows in the snapshot.
         known.extend(load_dropped_shards(&store).await?);
-        let snapshot = store.snapshot().await?;
+        let snapshot = store.snapshot(Blocking::Suspend).await?;
         let (mut from, _) = keyspace::shard_range(0);
         let (_, to) = keyspace::shard_range(u64::MAX);
         while let Some((row, _)) = snapshot.scan(&from, &to, Direction::Forward, Limit::rows(1)).await?.pairs.first() {

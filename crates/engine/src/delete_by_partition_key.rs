@@ -9,15 +9,18 @@ use pleiad_partition::price;
 
 use crate::item::key_of_request;
 use crate::write_retry::WriteOutcome;
-use crate::{Admitted, Engine, EngineResponse};
+use crate::{Action, Admitted, Engine, EngineResponse};
 
 impl Engine {
     pub async fn delete_by_partition_key(&self, at: &Admitted, key: Option<&PartitionKey>) -> EngineResponse<()> {
+        if let Err(error) = at.check(Action::DeleteItem) {
+            return EngineResponse::failed(error);
+        }
         let key = match key_of_request(at, key) {
             Ok(key) => key,
             Err(error) => return EngineResponse::failed(error),
         };
-        let logical = &LogicalKey::new(at.container.schema.key.as_ref(), &key);
+        let logical = &LogicalKey::new(at.container().schema.key.as_ref(), &key);
         let ts_s = self.now_s();
         self.with_writable_partition(at, logical, |mut target| async move {
             let outcome = async {

@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use pleiad_model::resource_id::ContainerRid;
-use pleiad_model::{Error, ExceededLimit, Kind, Result};
+use pleiad_model::{Error, Fact, Kind, Result};
 use pleiad_partition::Partition;
 
 use crate::catalog::Container;
-use crate::{ContainerName, Engine};
+use crate::timer::sleep;
+use crate::{Action, Admitted, Engine, WholeAccount};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InjectedFault {
@@ -87,12 +88,17 @@ impl Faults {
 
     /// Every admission of a request at a partition calls this.
     #[inline]
-    pub(crate) fn inject(&self, container: &Container, partition: &Partition, now_ms: u64) -> Result<()> {
+    pub(crate) async fn inject(&self, container: &Container, partition: &Partition, now_ms: u64) -> Result<()> {
         if self.count.load(Ordering::Relaxed) == 0 {
             return Ok(());
         }
-        match self.take_hit((container.rid, partition.range.id), now_ms) {
-            Some(fault) => fault.inject(container),
+        let key = (container.rid, partition.range.id);
+        if self.set.lock().get(&key).is_some_and(|at| at.fault.kind == FaultKind::Slow) {
+            // An inline page ends here, and runs again on a blocking thread. The fault counts it once.
+            tokio::task::yield_now().await;
+        }
+        match self.take_hit(key, now_ms) {
+            Some(fault) => fault.inject(container).await,
             None => Ok(()),
         }
     }
@@ -112,54 +118,39 @@ impl Faults {
 }
 
 impl InjectedFault {
-    fn inject(&self, container: &Container) -> Result<()> {
-        let delay = Duration::from_millis(self.delay_ms);
+    async fn inject(&self, container: &Container) -> Result<()> {
         match self.kind {
             FaultKind::Slow => {
-                wait(delay);
+                sleep(Duration::from_millis(self.delay_ms)).await;
                 Ok(())
             }
-            FaultKind::Gone => {
-                let epoch = container.map.epoch;
-                Err(Error::new(Kind::Moved { epoch }, "The partition key range is gone: a fault set by a test."))
-            }
-            FaultKind::Throttled => {
-                let kind = Kind::Throttled { retry_after: delay, over: ExceededLimit::Share };
-                Err(Error::new(kind, "Request rate is large: a fault set by a test."))
-            }
+            FaultKind::Gone => Err(Fact::InjectedGone { epoch: container.map.epoch }.into()),
+            FaultKind::Throttled => Err(Fact::InjectedThrottle { retry_after_ms: self.delay_ms }.into()),
         }
-    }
-}
-
-/// Requests are admitted on async tasks and on plain threads alike. On a worker of a multi-threaded runtime, the other
-/// tasks of the worker move to another thread before it sleeps.
-fn wait(delay: Duration) {
-    use tokio::runtime::{Handle, RuntimeFlavor};
-    match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
-        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(|| std::thread::sleep(delay)),
-        _ => std::thread::sleep(delay),
     }
 }
 
 impl Engine {
-    pub fn faults(&self) -> &Faults {
-        self.meter.faults()
+    pub fn faults(&self, at: &Admitted<WholeAccount>) -> Result<Vec<FaultAt>> {
+        at.check(Action::Monitor)?;
+        Ok(self.meter.faults().list())
     }
 
     /// From now on requests to this partition get the fault; it replaces one that was set before.
-    pub fn set_fault(&self, name: ContainerName<'_>, range: u32, fault: InjectedFault) -> Result<()> {
-        let container = self.find_container(name)?;
+    pub fn set_fault(&self, at: &Admitted, range: u32, fault: InjectedFault) -> Result<()> {
+        at.check(Action::Administer)?;
+        let container = at.container();
         if container.map.by_id(range).is_none() {
             let epoch = container.map.epoch;
             return Err(Error::new(Kind::Moved { epoch }, "There is no such partition key range (any more)."));
         }
-        self.faults().put(&container, range, fault);
+        self.meter.faults().put(container, range, fault);
         Ok(())
     }
 
-    pub fn clear_fault(&self, name: ContainerName<'_>, range: u32) -> Result<()> {
-        let container = self.find_container(name)?;
-        self.faults().clear((container.rid, range));
+    pub fn clear_fault(&self, at: &Admitted, range: u32) -> Result<()> {
+        at.check(Action::Administer)?;
+        self.meter.faults().clear((at.container().rid, range));
         Ok(())
     }
 }

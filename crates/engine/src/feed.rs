@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use pleiad_model::partition_key::{EffectiveKey, EpkRange, PartitionKey};
-use pleiad_model::{Error, Kind, Result};
+use pleiad_model::{Error, Fact, Result};
 use pleiad_partition::feed::{KeyScope, PageLimit, RecordPage};
 use pleiad_partition::{Record, price};
 
@@ -22,7 +22,7 @@ use crate::meter::Meter;
 use crate::query::{RangeCursor, WHOLE_ITEM, next_slice, overlaps, remaining, unfinished};
 use crate::response::{EngineResponse, FeedCharge, partition_lsn};
 use crate::session::SessionToken;
-use crate::{Admission, Admitted, Engine};
+use crate::{Action, Admission, Admitted, Engine};
 
 /// The part of a container that a request covers.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,6 +72,9 @@ impl Engine {
         limit: PageLimit,
         session: Option<&SessionToken>,
     ) -> EngineResponse<ItemPage> {
+        if let Err(error) = at.check(Action::ReadChangeFeed) {
+            return EngineResponse::failed(error);
+        }
         let resumed = resolve(at, scope).and_then(|resolved| Ok((resume(scope, &resolved, from)?, resolved)));
         let (cursors, reach) = match resumed {
             Ok(resumed) => resumed,
@@ -95,12 +98,12 @@ async fn fill_page(
     let mut cursors = VecDeque::from(start);
     let mut records: Vec<Record> = Vec::new();
     let mut bytes = 0;
-    while let Some((slice, cursor)) = next_slice(&at.container, &mut cursors) {
+    while let Some((slice, cursor)) = next_slice(at.container(), &mut cursors) {
         let (partition, scope) = (&slice.partition, key_scope(resolved, &cursor.keys));
         let page_left = PageLimit { items: limit.items - records.len(), bytes: limit.bytes.saturating_sub(bytes) };
         // The page is full exactly at a boundary: it has a cursor only if an item follows.
         let is_full = page_left.items == 0 || (page_left.bytes == 0 && bytes > 0);
-        let mut admission = match meter.admit(at, Cow::Borrowed(partition), None) {
+        let mut admission = match meter.admit(at, Cow::Borrowed(partition), None).await {
             Ok(admission) => admission,
             // Return the items found so far; the next page tries this partition again.
             Err(_) if !records.is_empty() => return Ok(page_ending_at(records, cursor, cursors)),
@@ -173,7 +176,7 @@ fn resume(scope: &FeedRange, resolved: &ResolvedRange, from: Option<FeedCursor>)
     let Some(FeedCursor(progress)) = from else { return Ok(vec![RangeCursor::whole(resolved.keys.clone())]) };
     let requested = std::slice::from_ref(&resolved.keys);
     if matches!(scope, FeedRange::PartitionKey(_)) && !progress.is_empty() && !overlaps(requested, &progress) {
-        return Err(Error::invalid("The continuation token belongs to another request: start again without it."));
+        return Err(Fact::ForeignCursor.into());
     }
     Ok(remaining(requested, &progress))
 }
@@ -193,14 +196,12 @@ pub(crate) fn resolve(at: &Admitted, scope: &FeedRange) -> Result<ResolvedRange>
 }
 
 pub(crate) fn resolve_key(at: &Admitted, key: &PartitionKey) -> Result<ResolvedRange> {
-    let Some(definition) = &at.container.schema.key else {
+    let Some(definition) = &at.container().schema.key else {
         return Ok(ResolvedRange { keys: EpkRange::FULL, point: None });
     };
-    if key.components().len() > definition.paths.len() {
-        return Err(Error::new(
-            Kind::KeyMismatch,
-            "The partition key has more components than the container's definition.",
-        ));
+    let (given, levels_max) = (key.components().len(), definition.paths.len());
+    if given > levels_max {
+        return Err(Fact::KeyPrefixLevels { given, levels_max }.into());
     }
     let epk = key.effective(definition);
     if key.matches_shape(definition) {
@@ -212,7 +213,7 @@ pub(crate) fn resolve_key(at: &Admitted, key: &PartitionKey) -> Result<ResolvedR
 /// Also of a range that was split or merged: its items come from the partitions that hold them now. Callers that must
 /// report the change instead call [`Admitted::check_current`] first.
 fn range_keys(at: &Admitted, id: u32) -> Result<EpkRange> {
-    at.container.map.keys_of(id).cloned().ok_or_else(|| moved(at, id))
+    at.container().map.keys_of(id).cloned().ok_or_else(|| moved(at, id))
 }
 
 impl Admitted {
@@ -220,7 +221,7 @@ impl Admitted {
     pub fn check_current(&self, scope: &FeedRange) -> Result<()> {
         match scope {
             FeedRange::PartitionKeyRange(id) | FeedRange::EffectiveKeys(_, Some(id))
-                if self.container.map.by_id(*id).is_none() =>
+                if self.container().map.by_id(*id).is_none() =>
             {
                 Err(moved(self, *id))
             }
@@ -229,11 +230,8 @@ impl Admitted {
     }
 }
 
-fn moved(at: &Admitted, id: u32) -> Error {
-    Error::new(
-        Kind::Moved { epoch: at.container.map.epoch },
-        format!("Partition key range {id} is gone. Read the container's partition key ranges again."),
-    )
+fn moved(at: &Admitted, range: u32) -> Error {
+    Fact::RangeGone { range, epoch: at.container().map.epoch }.into()
 }
 
 #[cfg(test)]

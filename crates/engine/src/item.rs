@@ -5,18 +5,18 @@
 
 use std::borrow::Cow;
 
+use pleiad_model::error::KeyMismatch;
 use pleiad_model::item::{ITEM_BYTES_MAX, SYSTEM_PROPERTIES, check_item_id, check_ttl, item_id};
 use pleiad_model::partition_key::PartitionKey;
 use pleiad_model::resource_id::ItemRid;
-use pleiad_model::{Error, Kind, Result, Value, json};
+use pleiad_model::{Error, Fact, Result, Value, json};
 use pleiad_partition::key::LogicalKey;
-use pleiad_partition::partition::RESOURCE_NOT_FOUND;
 use pleiad_partition::{Draft, ItemKey, Partition, Precondition, Record, Verb, Written, price};
 
 use crate::response::{EngineResponse, partition_lsn};
 use crate::session::SessionToken;
 use crate::write_retry::WriteOutcome;
-use crate::{Admission, Admitted, Engine};
+use crate::{Action, Admission, Admitted, Engine};
 
 /// The item that a request addresses.
 #[derive(Clone, Copy, Debug)]
@@ -33,11 +33,6 @@ pub struct WriteOptions {
     pub indexed: Option<bool>,
 }
 
-pub(crate) const KEY_MISMATCH: &str = "Partition key provided either doesn't correspond to definition in the collection or doesn't match partition key field values specified in the document.";
-/// The service's message, doubled article included: tests of applications match on it.
-const KEY_MISSING: &str =
-    "The partition key supplied in x-ms-partitionkey header has fewer components than defined in the the collection.";
-
 impl Engine {
     /// `known_etag` is the version that the client already has.
     pub async fn read_item(
@@ -48,17 +43,20 @@ impl Engine {
         known_etag: Option<&str>,
         session: Option<&SessionToken>,
     ) -> EngineResponse<ItemRead> {
+        if let Err(error) = at.check(Action::ReadItem) {
+            return EngineResponse::failed(error);
+        }
         let located = match LocatedItem::new(at, key, target) {
             Ok(located) => located,
             Err(error) => return EngineResponse::failed(error),
         };
-        let partition = match at.container.owning_partition(located.logical()) {
+        let partition = match at.container().owning_partition(located.logical()) {
             Ok(partition) => partition,
             Err(error) => return EngineResponse::failed(error),
         };
         // Before the read: the session token must not cover more than was read.
         let served_by = partition_lsn(partition);
-        let mut admission = match self.meter.admit(at, Cow::Borrowed(partition), Some(located.logical())) {
+        let mut admission = match self.meter.admit(at, Cow::Borrowed(partition), Some(located.logical())).await {
             Ok(admission) => admission,
             Err(error) => return EngineResponse::failed(error).served_by(served_by),
         };
@@ -75,6 +73,9 @@ impl Engine {
         body: Value,
         options: &WriteOptions,
     ) -> EngineResponse<Written> {
+        if let Err(error) = at.check(create_action(verb)) {
+            return EngineResponse::failed(error);
+        }
         let draft = match draft(at, key, body, options, None) {
             Ok(draft) => draft,
             Err(error) => return EngineResponse::failed(error),
@@ -91,6 +92,9 @@ impl Engine {
         body: Value,
         options: &WriteOptions,
     ) -> EngineResponse<Written> {
+        if let Err(error) = at.check(Action::ReplaceItem) {
+            return EngineResponse::failed(error);
+        }
         let prepared = LocatedItem::new(at, key, target).and_then(|located| {
             let draft = draft(at, key, body, options, Some(located.key.clone()))?;
             Ok((located, draft))
@@ -108,6 +112,9 @@ impl Engine {
         target: Target<'_>,
         condition: &Precondition,
     ) -> EngineResponse<Written> {
+        if let Err(error) = at.check(Action::DeleteItem) {
+            return EngineResponse::failed(error);
+        }
         let located = match LocatedItem::new(at, key, target) {
             Ok(located) => located,
             Err(error) => return EngineResponse::failed(error),
@@ -155,6 +162,14 @@ impl Engine {
     }
 }
 
+fn create_action(verb: Verb) -> Action {
+    match verb {
+        Verb::Create => Action::CreateItem,
+        Verb::Upsert => Action::UpsertItem,
+        Verb::Replace => Action::ReplaceItem,
+    }
+}
+
 /// Everything after the admission: what was done by then is charged to it, also when this returns early.
 async fn read_admitted(
     at: &Admitted,
@@ -166,7 +181,7 @@ async fn read_admitted(
     admission.begin_read(at, session)?;
     let key = located.resolve(admission.partition()).await?;
     let record = admission.partition().read(&key, at.expiry()).await?;
-    let read = ItemRead::new(record.ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))?, known_etag);
+    let read = ItemRead::new(record.ok_or(Fact::ItemMissing)?, known_etag);
     admission.charge_at_least(at.read_ru(read.charge_ru()));
     Ok(read)
 }
@@ -200,7 +215,7 @@ pub(crate) fn draft(
     target: Option<ItemKey>,
 ) -> Result<Draft> {
     let Value::Object(mut object) = body else {
-        return Err(Error::invalid("The input content is invalid: an item is a JSON object."));
+        return Err(Fact::ItemNotObject.into());
     };
     object.retain(|name, _| !SYSTEM_PROPERTIES.contains(&name));
     let body = Value::Object(object);
@@ -208,7 +223,7 @@ pub(crate) fn draft(
     check_item_id(&id)?;
     check_ttl(&body)?;
     let key = key_of_body(at, key, &body)?;
-    let schema = &at.container.schema;
+    let schema = &at.container().schema;
     let target = target.unwrap_or_else(|| ItemKey::new(schema.key.as_ref(), &key, &id));
     let mut text = Vec::with_capacity(1024);
     json::write(&body, &mut text);
@@ -218,14 +233,19 @@ pub(crate) fn draft(
 
 /// The partition key of the request must equal the one in the item.
 fn key_of_body(at: &Admitted, of_request: Option<&PartitionKey>, body: &Value) -> Result<PartitionKey> {
-    let Some(definition) = &at.container.schema.key else { return Ok(PartitionKey::default()) };
-    let given = of_request.ok_or_else(|| Error::new(Kind::KeyMismatch, KEY_MISSING))?;
+    let Some(definition) = &at.container().schema.key else { return Ok(PartitionKey::default()) };
+    let given = of_request.ok_or(Fact::KeyMissing)?;
     let from_body = PartitionKey::extract(definition, body);
     if *given != from_body {
-        return Err(Error::new(Kind::KeyMismatch, KEY_MISMATCH));
+        return Err(key_mismatch(&from_body, given));
     }
     from_body.check_size(definition)?;
     Ok(from_body)
+}
+
+pub(crate) fn key_mismatch(expected: &PartitionKey, given: &PartitionKey) -> Error {
+    let (expected, given) = (expected.to_values(), given.to_values());
+    Fact::KeyMismatch(Box::new(KeyMismatch { expected, given })).into()
 }
 
 /// An existing item, as far as the request identifies it: the id of an item that is addressed by `_rid` is looked up
@@ -241,10 +261,10 @@ impl LocatedItem {
         let key = key_of_request(at, key)?;
         let (id, docnum) = match target {
             Target::Named(id) => (id, None),
-            Target::Rid(rid) if rid.container != at.container.rid => return Err(Error::not_found(RESOURCE_NOT_FOUND)),
+            Target::Rid(rid) if rid.container != at.container().rid => return Err(Fact::ItemMissing.into()),
             Target::Rid(rid) => ("", Some(rid.docnum)),
         };
-        Ok(LocatedItem { key: ItemKey::new(at.container.schema.key.as_ref(), &key, id), docnum })
+        Ok(LocatedItem { key: ItemKey::new(at.container().schema.key.as_ref(), &key, id), docnum })
     }
 
     pub fn logical(&self) -> &LogicalKey {
@@ -262,14 +282,15 @@ impl LocatedItem {
 
 async fn key_of_docnum(partition: &Partition, nameless: &ItemKey, docnum: u64) -> Result<ItemKey> {
     let id = partition.id_of(docnum, &nameless.logical.epk).await?;
-    id.map(|id| nameless.renamed(&id)).ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))
+    Ok(id.map(|id| nameless.renamed(&id)).ok_or(Fact::ItemMissing)?)
 }
 
 pub(crate) fn key_of_request(at: &Admitted, key: Option<&PartitionKey>) -> Result<PartitionKey> {
-    let Some(definition) = &at.container.schema.key else { return Ok(PartitionKey::default()) };
-    let key = key.ok_or_else(|| Error::new(Kind::KeyMismatch, KEY_MISSING))?;
+    let Some(definition) = &at.container().schema.key else { return Ok(PartitionKey::default()) };
+    let key = key.ok_or(Fact::KeyMissing)?;
     if !key.matches_shape(definition) {
-        return Err(Error::new(Kind::KeyMismatch, KEY_MISMATCH));
+        let (given, expected) = (key.components().len(), definition.paths.len());
+        return Err(Fact::KeyLevels { given, expected }.into());
     }
     key.check_size(definition)?;
     Ok(key.clone())
@@ -277,13 +298,10 @@ pub(crate) fn key_of_request(at: &Admitted, key: Option<&PartitionKey>) -> Resul
 
 /// The limit applies to the item's text in UTF-8, however the client escaped it.
 fn check_item_bytes(bytes: usize) -> Result<()> {
-    if bytes <= ITEM_BYTES_MAX {
-        return Ok(());
+    match bytes <= ITEM_BYTES_MAX {
+        true => Ok(()),
+        false => Err(Fact::ItemTooLarge { bytes, bytes_max: ITEM_BYTES_MAX }.into()),
     }
-    Err(Error::new(
-        Kind::TooLarge,
-        format!("Request size is too large: an item has at most {ITEM_BYTES_MAX} bytes, this one has {bytes}."),
-    ))
 }
 
 #[cfg(test)]

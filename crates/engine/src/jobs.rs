@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use pleiad_model::Result;
-use pleiad_partition::Committer;
+use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::commit::block_on;
+use pleiad_partition::{Committer, MaintenanceError, WriteError};
 use pleiad_storage::{AnyStore, Batch, Store, keyspace};
 use tokio::sync::watch;
 
@@ -108,21 +108,32 @@ impl ShardDropper {
 
     pub(crate) fn start(self, shards: Vec<u64>) {
         if !shards.is_empty() {
-            self.tasks.clone().run("erase", move || self.drop_shards(&shards));
+            self.tasks.clone().run("erase", move || block_on(self.drop_shards(&shards)));
         }
     }
 
-    fn drop_shards(&self, shards: &[u64]) -> Result<()> {
+    async fn drop_shards(&self, shards: &[u64]) -> Result<()> {
         // Writes that were queued before the partitions closed are committed first; no write follows.
-        block_on(self.committer.commit(Batch::default()))?;
+        self.committer.commit(Batch::default()).await?;
         for &shard in shards {
             let (from, to) = keyspace::shard_range(shard);
-            block_on(self.store.drop_range(&from, &to))?;
+            self.store.drop_range(&from, &to).await?;
             let mut batch = Batch::default();
             delete_dropped_shard(&mut batch, shard);
-            block_on(self.committer.commit(batch))?;
+            self.committer.commit(batch).await?;
         }
         Ok(())
+    }
+}
+
+/// The error of background work, unless it only says that the partition or its container is being removed, replaced or
+/// closed: the next pass finds the new state.
+fn unexpected(error: &MaintenanceError) -> Option<&Error> {
+    match error {
+        WriteError::Outdated => None,
+        WriteError::Failed(error) => {
+            Some(error).filter(|error| !matches!(error.kind, Kind::OwnerNotFound | Kind::Unavailable))
+        }
     }
 }
 

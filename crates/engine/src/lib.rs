@@ -3,14 +3,16 @@
 //! It contains no status code, header or frame: requests and responses are types.
 //! The modules are listed in reading order.
 
+mod timer; // suspends a task for a time, on any executor
 mod response; // result, request charge and serving partition
 mod session; // session tokens
 mod computed; // computed properties: compiled for queries and for the index
 mod script_runtime; // interpreters for JavaScript, and their failures
-pub mod catalog; // databases, containers, offers: the resource tree
+mod catalog; // databases, containers, offers: the resource tree
 pub mod throughput; // provisioned throughput: valid values, and the partitions it needs
 mod jobs; // background work
-mod admit; // resolves the container of a request
+mod authorize; // what a caller may do, and where: the value that every call needs
+mod metadata; // databases, containers, offers, users, scripts
 mod fault_injection; // errors and delays that a test orders
 mod throttle_log; // recently throttled requests
 mod meter; // admission against request units, and charging
@@ -35,18 +37,22 @@ mod testing; // test accounts
 mod simulation; // randomised test of all operations together
 
 pub use account_host::{AccountHost, Restored};
-pub use admit::{Admitted, ContainerName};
 pub use alerts::{Alert, AlertKind};
+pub use authorize::{
+    Action, ActionSet, ActivityId, Addressed, Admitted, Authority, ContainerName, DatabaseName, Names, Place,
+    ServerAuthority, WholeAccount,
+};
 pub use batch::{BATCH_OPERATIONS_MAX, BatchAction, BatchOperation, BatchOperationResult, OperationOutcome};
 pub use catalog::{
-    Catalog, ConditionalRid, Container, Database, DatabaseCopy, EncryptionKey, JobKind, Offer, OfferOwner, Permission,
-    PermissionGrant, PutMode, Reason, RepartitionJob, Script, ScriptDefinition, User,
+    ConditionalRid, Container, Database, DatabaseCopy, EncryptionKey, JobKind, NewContainer, Offer, OfferOwner,
+    Permission, PermissionGrant, PutMode, Reason, RepartitionJob, Script, ScriptDefinition, User,
 };
 pub use change_feed::{ChangeCursor, ChangeFeedPage, ChangeFrom, ChangeMode, ChangeRequest, ChangedItems};
 pub use fault_injection::{FaultAt, FaultKind, Faults, InjectedFault};
 pub use feed::{FeedCursor, FeedRange, ItemPage};
 pub use item::{ItemRead, Target, WriteOptions};
 pub use jobs::{JobOutcome, JobReport, JobStep, JobTask};
+pub use metadata::{OfferReport, PartitionKeyReport};
 pub use partition_admin::PartitionReport;
 pub use procedure::{CursorCodec, Executed, ItemWrite, ScriptContext, Triggered, Triggers};
 #[cfg(any(test, feature = "testing"))]
@@ -68,9 +74,8 @@ pub use pleiad_partition::governor::{BucketId, Caps, Priority, RequestClass};
 pub use pleiad_partition::index::UsableIndex;
 pub use pleiad_partition::key::LargeKey;
 pub use pleiad_partition::key_statistics::KeyStatistics;
-pub use pleiad_partition::usage::KEYS_REPORTED;
 pub use pleiad_partition::version_row::{ItemVersion, VersionKind};
-pub use pleiad_partition::{Partition, Precondition, Record, Verb, Written, price};
+pub use pleiad_partition::{Precondition, Record, Verb, Written, price};
 pub use pleiad_script::{Cause as ScriptCause, ScriptError};
 
 pub use pleiad_storage::CheckpointInfo as AccountSnapshot;
@@ -79,6 +84,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use alerts::AlertLog;
+use catalog::Catalog;
 use jobs::{GlobalIndexer, Purger, VectorIndexer};
 use meter::{Admission, Meter};
 use parking_lot::Mutex;
@@ -131,7 +137,7 @@ impl Default for PartitionLimits {
 
 /// An open account.
 pub struct Engine {
-    pub catalog: Catalog,
+    catalog: Catalog,
     env: Arc<dyn Env>,
     committer: Committer,
     meter: Meter,
@@ -186,8 +192,9 @@ impl Engine {
     }
 
     /// The requests that were throttled recently, the latest last.
-    pub fn throttles(&self) -> Vec<ThrottleEntry> {
-        self.meter.throttles()
+    pub fn throttles(&self, at: &Admitted<WholeAccount>) -> Result<Vec<ThrottleEntry>> {
+        at.check(Action::Monitor)?;
+        Ok(self.meter.throttles())
     }
 
     /// Starts the background threads and resumes the jobs that the last run left unfinished. Callers that only read the

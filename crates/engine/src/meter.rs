@@ -15,23 +15,25 @@
 //! ```
 //!
 //! The charge so far: a read costs at least a miss from its first lookup on, a query what it has scanned. A write costs
-//! nothing before it is decided and its whole charge from then on: a queued write completes without its client.
+//! nothing before it is decided and its whole charge from then on: a queued write completes without its client. The
+//! operations of a batch are charged one by one as they are executed, whether or not the batch commits.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use pleiad_model::env::Env;
+use pleiad_model::error::ThrottledRequest;
 use pleiad_model::partition_key::PartitionKey;
-use pleiad_model::{Error, ExceededLimit, Kind, Result, Throttle};
+use pleiad_model::{Error, Fact, Result, Throttle};
 use pleiad_partition::governor::{Reservation, Throttled};
 use pleiad_partition::key::LogicalKey;
 use pleiad_partition::{Partition, price};
 
+use crate::Admitted;
 use crate::fault_injection::Faults;
 use crate::session::SessionToken;
 use crate::throttle_log::{ThrottleEntry, ThrottleLog};
-use crate::{Admitted, Container};
 
 #[derive(Clone)]
 pub(crate) struct Meter {
@@ -59,15 +61,15 @@ impl Meter {
         Meter { env, log: Arc::default(), faults: Arc::default() }
     }
 
-    pub fn admit<'a>(
+    pub async fn admit<'a>(
         &'a self,
         at: &Admitted,
         partition: Cow<'a, Arc<Partition>>,
         key: Option<&'a LogicalKey>,
     ) -> Result<Admission<'a>> {
         let now_ms = self.env.now_ms();
-        self.faults.inject(&at.container, &partition, now_ms)?;
-        match partition.governor.admit(now_ms, at.class) {
+        self.faults.inject(at.container(), &partition, now_ms).await?;
+        match partition.governor.admit(now_ms, at.class()) {
             Ok(reservation) => Ok(Admission {
                 env: Cow::Borrowed(&self.env),
                 partition,
@@ -75,7 +77,7 @@ impl Meter {
                 reservation: Some(reservation),
                 charge_ru: 0.0,
             }),
-            Err(refusal) => Err(self.refuse(&at.container, &partition, now_ms, &refusal)),
+            Err(refusal) => Err(self.refuse(at, &partition, now_ms, &refusal)),
         }
     }
 
@@ -87,18 +89,22 @@ impl Meter {
         self.log.entries()
     }
 
-    fn refuse(&self, container: &Container, partition: &Partition, now_ms: u64, refusal: &Throttled) -> Error {
+    fn refuse(&self, at: &Admitted, partition: &Partition, now_ms: u64, refusal: &Throttled) -> Error {
         let throttle = Throttle {
             range: partition.range.id,
             share_ru: refusal.share_ru,
             used_ru: refusal.used_ru,
             busiest_key: busiest_key(partition, now_ms),
         };
-        let retry_after = Duration::from_millis(refusal.retry_after_ms);
-        let message = explain(container, &throttle, refusal.exceeded);
-        self.log.record(now_ms, container, &throttle, refusal.exceeded);
-        let kind = Kind::Throttled { retry_after, over: refusal.exceeded };
-        Error { throttle: Some(Box::new(throttle)), ..Error::new(kind, message) }
+        self.log.record(now_ms, at, &throttle, refusal.exceeded);
+        let request = ThrottledRequest {
+            retry_after: Duration::from_millis(refusal.retry_after_ms),
+            over: refusal.exceeded,
+            database: at.container().database.clone(),
+            container: at.container().definition.id.clone(),
+            throttle,
+        };
+        Fact::Throttled(Box::new(request)).into()
     }
 }
 
@@ -172,21 +178,6 @@ impl Drop for Admission<'_> {
 fn busiest_key(partition: &Partition, now_ms: u64) -> Option<String> {
     let busiest = partition.governor.usage().busiest_keys(now_ms, 1).pop()?;
     PartitionKey::decode_components(&busiest.components).ok().map(|key| key.to_json())
-}
-
-fn explain(container: &Container, throttle: &Throttle, over: ExceededLimit) -> String {
-    let Throttle { range, share_ru, used_ru, busiest_key } = throttle;
-    let whose = match over {
-        ExceededLimit::Share => "its share is",
-        ExceededLimit::Bucket => "the throughput bucket may use",
-    };
-    let key = busiest_key.as_ref().map(|key| format!(" The busiest partition key is {key}.")).unwrap_or_default();
-    format!(
-        "Request rate is large. More Request Units may be needed, so no changes were made. Please retry this request later. \
-         Partition key range {range} of {}/{}: {whose} {share_ru} RU/s, {used_ru} are used in this second.{key} \
-         Learn more: http://aka.ms/cosmosdb-error-429",
-        container.database, container.definition.id
-    )
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use pleiad_partition::key::LargeKey;
 use pleiad_partition::usage::{BusyKey, KEYS_REPORTED};
 
 use crate::catalog::{CatalogTree, Container, Offer, OfferOwner};
-use crate::{Engine, ProvisionedThroughput};
+use crate::{Action, Admitted, Engine, ProvisionedThroughput, WholeAccount};
 
 #[derive(Clone, Debug, Default)]
 pub struct AccountMetrics {
@@ -80,11 +80,12 @@ pub struct KeySize {
 }
 
 impl Engine {
-    pub fn metrics(&self) -> AccountMetrics {
+    pub fn metrics(&self, at: &Admitted<WholeAccount>) -> pleiad_model::Result<AccountMetrics> {
+        at.check(Action::Monitor)?;
         let (tree, now_ms) = (self.catalog.tree(), self.now_ms());
         let containers = tree.databases.values().flat_map(|database| database.containers.values());
         let containers = containers.map(|container| container_metrics(&tree, container, now_ms)).collect();
-        AccountMetrics { containers, alerts: self.alerts_raised() }
+        Ok(AccountMetrics { containers, alerts: self.alerts_raised() })
     }
 }
 

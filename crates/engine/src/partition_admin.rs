@@ -11,9 +11,10 @@ use pleiad_model::resource_id::ContainerRid;
 use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::Partition;
 
-use crate::catalog::{Container, Reason, RepartitionRequest};
+use crate::Engine;
+use crate::authorize::{Action, Admitted, WholeAccount};
+use crate::catalog::{Container, Database, Reason, RepartitionRequest};
 use crate::jobs::{JobReport, JobStep, split_point};
-use crate::{ContainerName, Engine};
 
 /// The current state of one partition.
 #[derive(Clone, Debug)]
@@ -35,10 +36,11 @@ pub struct PartitionReport {
 
 impl Engine {
     /// In the order of the hash space.
-    pub fn partitions(&self, container: ContainerName<'_>) -> Result<Vec<PartitionReport>> {
-        let container = self.find_container(container)?;
+    pub fn partitions(&self, at: &Admitted) -> Result<Vec<PartitionReport>> {
+        at.check(Action::Monitor)?;
+        let container = at.container();
         let item_bytes_max = self.catalog.limits().partition_bytes_max;
-        let (minute, jobs) = (self.now_ms() / 60_000, self.jobs());
+        let (minute, jobs) = (self.now_ms() / 60_000, self.catalog.jobs().reports());
         let replaces = |job: &&JobReport, id: u32| {
             let work = job.task.repartition().filter(|_| job.outcome.is_none());
             work.is_some_and(|work| work.container == container.rid && work.parents.contains(&id))
@@ -60,29 +62,31 @@ impl Engine {
         Ok(container.partitions.iter().map(report).collect())
     }
 
-    /// Starts the split of a partition; without `range`, of the largest one. Without `at`, the split point is the key
+    /// Starts the split of a partition; without `range`, of the largest one. Without `split_at`, the split point is the key
     /// that halves its bytes. Returns the job's id.
-    pub async fn split(
-        &self,
-        container: ContainerName<'_>,
-        range: Option<u32>,
-        at: Option<EffectiveKey>,
-    ) -> Result<u64> {
-        let container = self.find_container(container)?;
+    ///
+    /// Takes the request by value: a job waits for the readers of the partitions that it replaces, and the caller may
+    /// wait for the job.
+    pub async fn split(&self, at: Admitted, range: Option<u32>, split_at: Option<EffectiveKey>) -> Result<u64> {
+        at.check(Action::Administer)?;
+        let container = at.container();
         if container.definition.partition_key.is_none() {
             return Err(Error::invalid("A container without a partition key is one partition for good."));
         }
-        let partition = partition_to_split(&container, range)?;
-        let at = match at {
-            Some(at) => at,
-            None => split_point(&container, partition, Reason::Request).await?.ok_or_else(no_split_point)?,
+        let partition = partition_to_split(container, range)?;
+        let split_at = match split_at {
+            Some(split_at) => split_at,
+            None => split_point(container, partition, Reason::Request).await?.ok_or_else(no_split_point)?,
         };
-        self.begin_job(container.rid, RepartitionRequest::split(&partition.range, at, Reason::Request)?).await
+        self.begin_job(container.rid, RepartitionRequest::split(&partition.range, split_at, Reason::Request)?).await
     }
 
     /// Starts the merge of adjacent partitions. Returns the job's id.
-    pub async fn merge(&self, container: ContainerName<'_>, ranges: &[u32]) -> Result<u64> {
-        let container = self.find_container(container)?;
+    ///
+    /// Takes the request by value, as `split` does.
+    pub async fn merge(&self, at: Admitted, ranges: &[u32]) -> Result<u64> {
+        at.check(Action::Administer)?;
+        let container = at.container();
         self.begin_job(container.rid, RepartitionRequest::merge(&container.map.neighbors(ranges)?)?).await
     }
 
@@ -90,41 +94,57 @@ impl Engine {
         Ok(self.catalog.begin_job(container, request).await?.id)
     }
 
+    /// Begins to copy a database. Returns the job's id.
+    pub async fn copy_database(&self, from: &Admitted<Arc<Database>>, to: &str) -> Result<u64> {
+        from.check(Action::Administer)?;
+        self.catalog.begin_copy(&from.database().id, to).await
+    }
+
     /// Running splits, merges and copies, and those that ended recently.
-    pub fn jobs(&self) -> Vec<JobReport> {
-        self.catalog.jobs().reports()
+    pub fn jobs(&self, at: &Admitted<WholeAccount>) -> Result<Vec<JobReport>> {
+        at.check(Action::Monitor)?;
+        Ok(self.catalog.jobs().reports())
     }
 
     /// Pauses a job at its next chunk.
-    pub fn pause_job(&self, id: u64) -> Result<()> {
+    pub fn pause_job(&self, at: &Admitted<WholeAccount>, id: u64) -> Result<()> {
+        at.check(Action::Administer)?;
         self.catalog.jobs().pause(id, true)
     }
 
-    pub fn resume_job(&self, id: u64) -> Result<()> {
+    pub fn resume_job(&self, at: &Admitted<WholeAccount>, id: u64) -> Result<()> {
+        at.check(Action::Administer)?;
         self.catalog.jobs().pause(id, false)
     }
 
     /// Cancels a job that is not done yet, and waits for its end; what it has built so far is discarded.
-    pub async fn cancel_job(&self, id: u64) -> Result<JobReport> {
+    pub async fn cancel_job(&self, at: &Admitted<WholeAccount>, id: u64) -> Result<JobReport> {
+        at.check(Action::Administer)?;
         self.catalog.jobs().cancel(id).await
     }
 
     /// Waits for the end of a job.
-    pub async fn wait_for_job(&self, id: u64) -> Result<JobReport> {
+    pub async fn wait_for_job(&self, at: &Admitted<WholeAccount>, id: u64) -> Result<JobReport> {
+        at.check(Action::Monitor)?;
         self.catalog.jobs().wait_ended(id).await
     }
 
     /// From now on every job pauses when it reaches this step. For tests of what happens meanwhile.
-    pub fn hold_jobs_at(&self, step: JobStep) {
+    pub fn hold_jobs_at(&self, at: &Admitted<WholeAccount>, step: JobStep) -> Result<()> {
+        at.check(Action::Administer)?;
         self.catalog.jobs().hold(step);
+        Ok(())
     }
 
-    pub fn release_jobs_at(&self, step: JobStep) {
+    pub fn release_jobs_at(&self, at: &Admitted<WholeAccount>, step: JobStep) -> Result<()> {
+        at.check(Action::Administer)?;
         self.catalog.jobs().release(step);
+        Ok(())
     }
 
-    pub fn held_steps(&self) -> Vec<JobStep> {
-        self.catalog.jobs().held_steps()
+    pub fn held_steps(&self, at: &Admitted<WholeAccount>) -> Result<Vec<JobStep>> {
+        at.check(Action::Monitor)?;
+        Ok(self.catalog.jobs().held_steps())
     }
 
     /// Waits until a job is held at this step.

@@ -6,15 +6,16 @@
 use pleiad_model::env::Env;
 use pleiad_model::partition_key::PartitionKey;
 use pleiad_model::patch::Patch;
-use pleiad_model::{Error, Kind, Result, json};
-use pleiad_partition::partition::{PRECONDITION_NOT_MET, RESOURCE_NOT_FOUND, Rejected};
-use pleiad_partition::{ItemKey, OperationEffect, Precondition, Record, Transaction, Verb, Written, price};
+use pleiad_model::{Error, Fact, Result, json};
+use pleiad_partition::{
+    ItemKey, OperationEffect, Precondition, Record, Rejected, Transaction, Verb, WriteError, Written, price,
+};
 use pleiad_sql::InMemoryQuery;
 
 use crate::item::{LocatedItem, Target, draft};
 use crate::query::StoredItem;
 use crate::write_retry::WriteOutcome;
-use crate::{Admitted, Container, Engine, EngineResponse, WriteOptions};
+use crate::{Action, Admitted, Container, Engine, EngineResponse, WriteOptions};
 
 impl Engine {
     pub async fn patch_item(
@@ -25,6 +26,9 @@ impl Engine {
         patch: &Patch,
         condition: &Precondition,
     ) -> EngineResponse<Written> {
+        if let Err(error) = at.check(Action::ReplaceItem) {
+            return EngineResponse::failed(error);
+        }
         let prepared = LocatedItem::new(at, key, target).and_then(|item| Ok((item, PreparedPatch::new(at, patch)?)));
         let (item, change) = match prepared {
             Ok(prepared) => prepared,
@@ -39,7 +43,7 @@ impl Engine {
                     Ok(effect) => tx.enqueue().await.map(|queued| queued.map(|lsn| written(effect, lsn))),
                     Err(rejected) => {
                         drop(tx); // the latch: the rejection waits for queued writes without it
-                        Err(rejected)
+                        Err(WriteError::from(rejected))
                     }
                 };
                 target.await_write(decided).await.map(WriteOutcome::from)
@@ -64,7 +68,7 @@ pub(crate) struct PreparedPatch<'p> {
 
 impl<'p> PreparedPatch<'p> {
     pub fn new(at: &Admitted, patch: &'p Patch) -> Result<Self> {
-        let paths = at.container.schema.key.iter().flat_map(|key| &key.paths);
+        let paths = at.container().schema.key.iter().flat_map(|key| &key.paths);
         paths.into_iter().try_for_each(|path| patch.check_partition_key(path))?;
         let condition = patch.condition.as_ref().map(|text| pleiad_sql::parse(&format!("SELECT VALUE 1 {text}")));
         Ok(PreparedPatch { patch, condition: condition.transpose()? })
@@ -80,10 +84,10 @@ impl<'p> PreparedPatch<'p> {
         target: &ItemKey,
         condition: &Precondition,
     ) -> Result<OperationEffect, Rejected> {
-        let old = tx.read(target).await?.ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))?;
+        let old = tx.read(target).await?.ok_or_else(|| Error::from(Fact::ItemMissing))?;
         let reject = |error: Error| Rejected { error, charge_ru: price::rejected_write(old.body().len()) };
         if !condition.holds(&old) || !self.is_met(at, env, &old).map_err(reject)? {
-            return Err(reject(Error::new(Kind::PreconditionFailed, PRECONDITION_NOT_MET)));
+            return Err(reject(Fact::PreconditionNotMet.into()));
         }
         let mut body = json::parse(old.body())?;
         self.patch.apply(&mut body).map_err(reject)?;
@@ -98,7 +102,7 @@ impl<'p> PreparedPatch<'p> {
 
     fn is_met(&self, at: &Admitted, env: &dyn Env, old: &Record) -> Result<bool> {
         let Some(query) = &self.condition else { return Ok(true) };
-        let Container { rid, computed, definition, .. } = &*at.container;
+        let Container { rid, computed, definition, .. } = &**at.container();
         let item = StoredItem { container: *rid, record: old.view(), computed: &computed.queried };
         query.matches(&item, definition.geospatial, env)
     }

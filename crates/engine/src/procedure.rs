@@ -21,12 +21,10 @@ use std::time::Duration;
 
 use pleiad_model::env::Env;
 use pleiad_model::partition_key::PartitionKey;
-use pleiad_model::{Error, Kind, Result};
-use pleiad_partition::Partition;
+use pleiad_model::{Error, Fact, Result};
 use pleiad_partition::key::LogicalKey;
-use pleiad_partition::partition::Rejected;
+use pleiad_partition::{Partition, Rejected, WriteError};
 use pleiad_script::{EntryPoint, ScriptError};
-use pleiad_storage::waiting_here;
 use tokio::runtime::Handle;
 
 use crate::item::key_of_request;
@@ -34,7 +32,7 @@ use crate::meter::Meter;
 use crate::query::{Parallelism, QueryCursor};
 use crate::script_runtime::Interpreters;
 use crate::write_retry::WriteOutcome;
-use crate::{Admitted, Container, Engine, EngineResponse, Script};
+use crate::{Action, Admitted, Container, Engine, EngineResponse, Script};
 use host::Host;
 pub use trigger::{ItemWrite, Triggered, Triggers};
 
@@ -52,6 +50,8 @@ const PAUSE_MAX: Duration = Duration::from_millis(20);
 #[derive(Clone)]
 pub struct ScriptContext {
     pub cursors: Arc<dyn CursorCodec>,
+    /// The message of an error, in the protocol's words: a script gets the same as a client.
+    pub message: fn(&Error) -> String,
     /// The quotas of the container and their usage, in the protocol's format.
     pub quota_max: String,
     pub quota_used: String,
@@ -82,6 +82,9 @@ impl Engine {
         arguments: Vec<String>,
         context: ScriptContext,
     ) -> EngineResponse<Executed> {
+        if let Err(error) = at.check(Action::ExecuteStoredProcedure) {
+            return EngineResponse::failed(error);
+        }
         let key = match key_of_request(at, key) {
             Ok(key) => key,
             Err(error) => return EngineResponse::failed(error),
@@ -106,7 +109,7 @@ impl Engine {
         context: ScriptContext,
         work: impl Fn(&mut Host<'_>) -> Result<TransactionEnd<T>, Rejected> + Send + Sync + 'static,
     ) -> EngineResponse<T> {
-        let logical = LogicalKey::new(at.container.schema.key.as_ref(), &key);
+        let logical = LogicalKey::new(at.container().schema.key.as_ref(), &key);
         let task = Arc::new(ScriptTask {
             at: at.clone(),
             key,
@@ -128,13 +131,13 @@ impl Engine {
                 let (container, mut admission) = (target.container.into_owned(), target.admission.detach());
                 let done = tokio::task::spawn_blocking(move || {
                     let _permit = permit;
-                    let outcome = waiting_here(|| task.run_with_retries(admission.partition(), &container, &*work));
+                    let outcome = task.run_with_retries(admission.partition(), &container, &*work);
                     admission.set_charge(charge_of(&outcome));
                     (admission, outcome)
                 });
                 done.await.unwrap_or_else(|_| {
                     let error = Error::internal("a script's transaction stopped unexpectedly");
-                    (target.admission, Err(Rejected { error, charge_ru: 0.0 }))
+                    (target.admission, Err(Rejected { error, charge_ru: 0.0 }.into()))
                 })
             }
         })
@@ -142,10 +145,15 @@ impl Engine {
     }
 }
 
-fn charge_of<T>(outcome: &Result<WriteOutcome<T>, Rejected>) -> f64 {
+fn charge_of<T>(outcome: &Result<WriteOutcome<T>, WriteError>) -> f64 {
     match outcome {
-        Ok(WriteOutcome { charge_ru, .. }) | Err(Rejected { charge_ru, .. }) => *charge_ru,
+        Ok(WriteOutcome { charge_ru, .. }) | Err(WriteError::Failed(Rejected { charge_ru, .. })) => *charge_ru,
+        Err(WriteError::Outdated) => 0.0, // charged when it runs again
     }
+}
+
+fn is_conflict(error: &WriteError) -> bool {
+    matches!(error, WriteError::Failed(rejected) if rejected.error.fact() == Some(&Fact::ConflictingWrite))
 }
 
 /// How a transaction ends.
@@ -174,17 +182,17 @@ impl ScriptTask {
         partition: &Partition,
         container: &Arc<Container>,
         work: &(impl Fn(&mut Host<'_>) -> Result<TransactionEnd<T>, Rejected> + ?Sized),
-    ) -> Result<WriteOutcome<T>, Rejected> {
+    ) -> Result<WriteOutcome<T>, WriteError> {
         let began_ms = self.env.now_ms();
         let (mut tries, mut queue_guard) = (1, None);
         loop {
             let done = self.try_once(partition, container, work);
-            let has_conflict = matches!(&done, Err(Rejected { error: Error { kind: Kind::RetryWith, .. }, .. }));
+            let has_conflict = done.as_ref().is_err_and(is_conflict);
             let remaining_ms = RETRY_MS_MAX.saturating_sub(self.env.now_ms().saturating_sub(began_ms));
             if !has_conflict || tries >= TRIES_MAX || remaining_ms == 0 {
                 return done;
             }
-            let queue = || self.scripts.retry_queue(&(self.at.container.rid, &self.key));
+            let queue = || self.scripts.retry_queue(&(self.at.container().rid, &self.key));
             queue_guard = queue_guard.or_else(|| queue().try_lock_for(Duration::from_millis(remaining_ms)));
             std::thread::sleep(PAUSE_MIN.saturating_mul(1 << tries.min(16)).min(PAUSE_MAX));
             tries += 1;
@@ -196,7 +204,7 @@ impl ScriptTask {
         partition: &Partition,
         container: &Arc<Container>,
         work: &(impl Fn(&mut Host<'_>) -> Result<TransactionEnd<T>, Rejected> + ?Sized),
-    ) -> Result<WriteOutcome<T>, Rejected> {
+    ) -> Result<WriteOutcome<T>, WriteError> {
         let mut host = Host::begin(self, partition, container)?;
         let ended = work(&mut host);
         let (tx, charge_ru) = host.end()?;

@@ -18,6 +18,8 @@ mod document; // an item as queries see it
 mod cursor; // where the next page starts
 mod statement_cache; // parsed and compiled queries
 mod route; // from pruned keys to partitions
+mod stop; // why a page ends early: to run again, or failed
+mod page_thread; // an async worker or a blocking thread
 mod reader; // reads one partition at one snapshot
 mod functions; // user-defined functions of a page
 mod index_spec; // names an index in plans and index metrics

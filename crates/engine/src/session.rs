@@ -4,7 +4,8 @@
 //! token does not name requires nothing; the LSNs of a range that was split or merged count at the partitions that
 //! replaced it.
 
-use pleiad_model::{Error, Kind, Result};
+use pleiad_model::error::SessionAhead;
+use pleiad_model::{Fact, Result};
 use pleiad_partition::Partition;
 
 /// Range ids with the LSN seen there.
@@ -13,18 +14,11 @@ pub struct SessionToken(pub Vec<(u32, u64)>);
 
 impl SessionToken {
     pub(crate) fn check(&self, partition: &Partition) -> Result<()> {
-        let asked = self.required_lsn(partition);
-        if asked <= partition.lsn() {
+        let (asked_lsn, reached_lsn) = (self.required_lsn(partition), partition.lsn());
+        if asked_lsn <= reached_lsn {
             return Ok(());
         }
-        Err(Error::new(
-            Kind::SessionNotAvailable,
-            format!(
-                "The read session is not available for the input session token: it asks for {asked}, partition {} has reached {}.",
-                partition.range.id,
-                partition.lsn()
-            ),
-        ))
+        Err(Fact::SessionAhead(Box::new(SessionAhead { range: partition.range.id, asked_lsn, reached_lsn })).into())
     }
 
     /// The LSN that the partition must have reached. For a child of a split, LSNs seen at its parents count as well.

@@ -6,7 +6,8 @@
 use pleiad_model::Result;
 use pleiad_model::partition_key::PartitionKey;
 
-use crate::{ContainerName, Engine};
+use crate::catalog::Container;
+use crate::{Action, Admitted, Engine};
 
 /// How logical partitions are ranked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +38,9 @@ pub struct PartitionStatistics {
 
 impl Engine {
     /// In the order of the hash space.
-    pub async fn statistics(&self, name: ContainerName<'_>) -> Result<Vec<PartitionStatistics>> {
-        let container = self.find_container(name)?;
+    pub async fn statistics(&self, at: &Admitted) -> Result<Vec<PartitionStatistics>> {
+        at.check(Action::Monitor)?;
+        let container = at.container();
         let mut all = Vec::with_capacity(container.partitions.len());
         for partition in &container.partitions {
             let (range, state) = (partition.range.id, partition.shard_state());
@@ -49,30 +51,15 @@ impl Engine {
     }
 
     /// The first `top` logical partitions of a container, the largest or busiest first.
-    pub async fn top_keys(&self, name: ContainerName<'_>, by: KeyOrder, top: usize) -> Result<Vec<KeyReport>> {
+    pub async fn top_keys(&self, at: &Admitted, by: KeyOrder, top: usize) -> Result<Vec<KeyReport>> {
+        at.check(Action::Monitor)?;
         match by {
-            KeyOrder::Size => self.largest_keys(name, top).await,
-            KeyOrder::RequestUnits => self.busiest_keys(name, top),
+            KeyOrder::Size => keys_by_size(at.container(), top).await,
+            KeyOrder::RequestUnits => self.keys_by_use(at.container(), top),
         }
     }
 
-    async fn largest_keys(&self, name: ContainerName<'_>, top: usize) -> Result<Vec<KeyReport>> {
-        let container = self.find_container(name)?;
-        let mut all = Vec::new();
-        for partition in &container.partitions {
-            for large in partition.key_statistics(top).await?.largest {
-                let (key, stats) = (PartitionKey::decode_components(&large.components)?, large.stats);
-                let (range, items, bytes) = (partition.range.id, stats.items, stats.bytes);
-                all.push(KeyReport { key, range, items, bytes, ru: None });
-            }
-        }
-        all.sort_by_key(|report| std::cmp::Reverse(report.bytes));
-        all.truncate(top);
-        Ok(all)
-    }
-
-    fn busiest_keys(&self, name: ContainerName<'_>, top: usize) -> Result<Vec<KeyReport>> {
-        let container = self.find_container(name)?;
+    fn keys_by_use(&self, container: &Container, top: usize) -> Result<Vec<KeyReport>> {
         let mut all = Vec::new();
         for partition in &container.partitions {
             for busy in partition.governor.usage().busiest_keys(self.now_ms(), top) {
@@ -84,6 +71,20 @@ impl Engine {
         all.truncate(top);
         Ok(all)
     }
+}
+
+async fn keys_by_size(container: &Container, top: usize) -> Result<Vec<KeyReport>> {
+    let mut all = Vec::new();
+    for partition in &container.partitions {
+        for large in partition.key_statistics(top).await?.largest {
+            let (key, stats) = (PartitionKey::decode_components(&large.components)?, large.stats);
+            let (range, items, bytes) = (partition.range.id, stats.items, stats.bytes);
+            all.push(KeyReport { key, range, items, bytes, ru: None });
+        }
+    }
+    all.sort_by_key(|report| std::cmp::Reverse(report.bytes));
+    all.truncate(top);
+    Ok(all)
 }
 
 #[cfg(test)]

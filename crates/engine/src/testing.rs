@@ -78,13 +78,29 @@ pub async fn try_container(
     paths: &[&str],
     throughput: ThroughputRequest,
 ) -> Result<Arc<Container>> {
-    let database = engine.find_database(database)?.rid;
+    let database = find_database(engine, database)?.rid;
     let definition = definition(id, paths);
     engine.catalog.create_container(database, NewContainer { definition, throughput }).await
 }
 
 pub fn admit(engine: &Engine, container: &str) -> Admitted {
-    engine.admit(ContainerName::Named { database: "db", container }, None).unwrap()
+    let name = ContainerName::Named { database: "db", container };
+    engine.authorize_container(&ServerAuthority, ActionSet::ALL, name, Addressed::Parent).unwrap()
+}
+
+/// The account, with all rights.
+pub fn whole(engine: &Engine) -> Admitted<WholeAccount> {
+    engine.authorize(&ServerAuthority, ActionSet::ALL).unwrap()
+}
+
+pub fn find_database(engine: &Engine, name: &str) -> Result<Arc<Database>> {
+    let name = DatabaseName::Named(name);
+    let at = engine.authorize_database(&ServerAuthority, ActionSet::ALL, name, Addressed::Itself)?;
+    Ok(at.database().clone())
+}
+
+pub fn at_container(engine: &Engine, name: ContainerName<'_>) -> Result<Admitted> {
+    engine.authorize_container(&ServerAuthority, ActionSet::ALL, name, Addressed::Itself)
 }
 
 pub fn parse(text: &str) -> Value {
@@ -151,7 +167,7 @@ pub async fn shard_bytes(store: &impl Store, container: &Container) -> u64 {
     let mut bytes = 0;
     for range in container.map.ranges() {
         let (from, to) = keyspace::shard_range(range.shard);
-        bytes += store.size_bytes(&from, &to).await.unwrap();
+        bytes += store.size_bytes(&from, &to, pleiad_storage::Blocking::Suspend).await.unwrap();
     }
     bytes
 }
@@ -168,6 +184,6 @@ pub async fn assert_space_reclaimed(store: &impl Store, container: &Container) {
 }
 
 pub async fn assert_sound(engine: &Engine) {
-    let report = engine.check().await.unwrap();
+    let report = engine.check(&whole(engine)).await.unwrap();
     assert_eq!(report.problem_count(), 0, "{report:?}");
 }

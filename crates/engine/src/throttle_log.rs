@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use pleiad_model::resource_id::ContainerRid;
 use pleiad_model::{ExceededLimit, Throttle};
 
-use crate::Container;
+use crate::authorize::{ActivityId, Admitted};
 
 const ENTRIES_MAX: usize = 1024;
 /// How many of the latest entries are searched for one of the same partition and second.
@@ -26,6 +26,8 @@ pub struct ThrottleEntry {
     pub throttle: Throttle,
     pub over: ExceededLimit,
     pub throttled: u64,
+    /// The activity of the first of these requests, for the client's own log.
+    pub activity: ActivityId,
 }
 
 #[derive(Default)]
@@ -34,7 +36,8 @@ pub(crate) struct ThrottleLog {
 }
 
 impl ThrottleLog {
-    pub fn record(&self, now_ms: u64, container: &Container, throttle: &Throttle, over: ExceededLimit) {
+    pub fn record(&self, now_ms: u64, at: &Admitted, throttle: &Throttle, over: ExceededLimit) {
+        let container = at.container();
         let (ts_s, rid) = (now_ms / 1000, container.rid);
         let mut entries = self.entries.lock();
         let is_same = |entry: &&mut ThrottleEntry| {
@@ -56,6 +59,7 @@ impl ThrottleLog {
             throttle: throttle.clone(),
             over,
             throttled: 1,
+            activity: at.activity(),
         });
     }
 

@@ -2,19 +2,18 @@
 //!
 //! Guarantees: a write runs on the partition that owns its key under the newest schema, and is charged there once,
 //! however often it had to start again. The caller supplies the write; it must leave nothing behind when the partition
-//! returns `Kind::Outdated`.
+//! returns `WriteError::Outdated`.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use pleiad_model::{Error, Kind, Result};
+use pleiad_model::{Error, Fact, Result};
 use pleiad_partition::key::LogicalKey;
-use pleiad_partition::partition::Rejected;
-use pleiad_partition::{Partition, Queued, Written};
+use pleiad_partition::{Partition, Queued, Rejected, WriteError, Written};
 
 use crate::catalog::CONTAINER_CHANGES_MAX;
 use crate::response::{EngineResponse, partition_lsn};
-use crate::{Admission, Admitted, Container, ContainerName, Engine};
+use crate::{Admission, Admitted, Container, Engine};
 
 /// The partition that a write runs on, the container version whose schema applies, and the admission that it is
 /// charged to.
@@ -28,16 +27,17 @@ pub(crate) struct WriteTarget<'e> {
 }
 
 /// The admission of a write, and its outcome.
-pub(crate) type WriteEnd<'e, T> = (Admission<'e>, Result<WriteOutcome<T>, Rejected>);
+pub(crate) type WriteEnd<'e, T> = (Admission<'e>, Result<WriteOutcome<T>, WriteError>);
 
 impl WriteTarget<'_> {
     /// Charges a write at the moment it is decided, then waits until the outcome is durable.
     ///
     /// Cancel safety: dropped while it waits, a queued write is completed and charged.
-    pub async fn await_write(&mut self, decided: Result<Queued, Rejected>) -> Result<Written, Rejected> {
+    pub async fn await_write(&mut self, decided: Result<Queued, WriteError>) -> Result<Written, WriteError> {
         self.admission.charge_at_least(match &decided {
             Ok(queued) => queued.written().charge_ru,
-            Err(rejected) => rejected.charge_ru,
+            Err(WriteError::Failed(rejected)) => rejected.charge_ru,
+            Err(WriteError::Outdated) => 0.0, // charged when it runs again
         });
         self.partition.await_outcome(decided).await
     }
@@ -79,7 +79,7 @@ impl Engine {
         key: &'e LogicalKey,
         write: impl Fn(WriteTarget<'e>) -> F,
     ) -> EngineResponse<T> {
-        let mut container = Cow::Borrowed(&at.container);
+        let mut container = Cow::Borrowed(at.container());
         for _ in 0..CONTAINER_CHANGES_MAX {
             let partition = match &container {
                 Cow::Borrowed(container) => container.owning_partition(key).map(Cow::Borrowed),
@@ -89,14 +89,19 @@ impl Engine {
                 Ok(partition) => partition,
                 Err(error) => return EngineResponse::failed(error),
             };
-            let admission = match self.meter.admit(at, partition.clone(), Some(key)) {
+            let admission = match self.meter.admit(at, partition.clone(), Some(key)).await {
                 Ok(admission) => admission,
                 Err(error) => return EngineResponse::failed(error).served_by(partition_lsn(&partition)),
             };
             let target = WriteTarget { partition: partition.clone(), container: container.clone(), admission };
             let (mut admission, outcome) = write(target).await;
-            if !matches!(&outcome, Err(Rejected { error: Error { kind: Kind::Outdated, .. }, .. })) {
-                let answer = into_response(&partition, admission, outcome);
+            let decided = match outcome {
+                Ok(done) => Some(Ok(done)),
+                Err(WriteError::Failed(rejected)) => Some(Err(rejected)),
+                Err(WriteError::Outdated) => None,
+            };
+            if let Some(decided) = decided {
+                let answer = into_response(&partition, admission, decided);
                 if partition.take_split_request() {
                     self.catalog.split_if_needed(container.rid);
                 }
@@ -105,24 +110,21 @@ impl Engine {
             admission.waive();
             drop(admission);
             self.catalog.wait_for_changes().await;
-            container = match self.admit(ContainerName::Rid(at.container.rid), None) {
-                Ok(newer) => Cow::Owned(newer.container),
+            container = match self.current_container(at) {
+                Ok(newer) => Cow::Owned(newer),
                 Err(error) => return EngineResponse::failed(error),
             };
         }
-        let changing = Error::new(Kind::RetryWith, "The container is changing all the time. Try again.");
-        EngineResponse::failed(self.check_ready().err().unwrap_or(changing))
+        EngineResponse::failed(self.check_ready().err().unwrap_or_else(|| Error::from(Fact::ContainerChanging)))
     }
 }
 
 /// A global secondary index is written from its source only.
 pub(crate) fn check_writable(at: &Admitted) -> Result<()> {
-    let Some(index) = &at.container.definition.global_index else { return Ok(()) };
-    let message = format!(
-        "Write operations are not allowed on a global secondary index container: it is read-only. Write to its source container '{}'.",
-        index.source
-    );
-    Err(Error::new(Kind::Forbidden, message))
+    match &at.container().definition.global_index {
+        None => Ok(()),
+        Some(index) => Err(Fact::ContainerReadOnly { source: index.source.as_str().into() }.into()),
+    }
 }
 
 /// A write reports its own LSN, whatever the partition has committed since, and what the partition was charged.

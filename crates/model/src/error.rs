@@ -1,19 +1,35 @@
 //! Errors, classified by what the caller can do next.
 //!
-//! The kind is the contract: every protocol has its own table from kinds to status codes. The
-//! message is for people and may change. This module has no status codes.
+//! The kind is the contract: every protocol has its own table from kinds to status codes. What happened is a fact with
+//! fields, for which every protocol has its own sentence, or text. This module has no status codes.
+
+mod fact; // what went wrong on the item path
 
 use std::fmt;
 use std::time::Duration;
+
+pub use fact::{
+    ContainerRecreated, Fact, KeyMismatch, NameStart, PatchError, PatchFault, PatchVerb, SessionAhead, ThrottledRequest,
+};
+
+#[cfg(test)]
+mod tests;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Error {
     pub kind: Kind,
-    pub message: String,
-    /// Why a request was throttled.
-    pub throttle: Option<Box<Throttle>>,
+    /// Private, so that a fact has its own kind.
+    detail: ErrorDetail,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ErrorDetail {
+    Fact(Fact),
+    /// Off the item path: policies, queries, the catalog, jobs, storage.
+    Text(String),
 }
 
 /// Which partition ran out of request units, and which key used most of them.
@@ -71,8 +87,6 @@ pub enum Kind {
     RetryWith,
     /// The caller's partition map is stale; refresh it.
     Moved { epoch: u64 },
-    /// The caller's view of the container is stale: admit again, then retry. Never reported to clients.
-    Outdated,
     /// The request is understood, but the feature is not supported.
     Unsupported,
     /// The store cannot accept work now.
@@ -92,7 +106,23 @@ pub enum ExceededLimit {
 
 impl Error {
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Error { kind, message: message.into(), throttle: None }
+        Error { kind, detail: ErrorDetail::Text(message.into()) }
+    }
+
+    /// `None` for errors that are text.
+    pub fn fact(&self) -> Option<&Fact> {
+        match &self.detail {
+            ErrorDetail::Fact(fact) => Some(fact),
+            ErrorDetail::Text(_) => None,
+        }
+    }
+
+    pub fn detail(&self) -> &ErrorDetail {
+        &self.detail
+    }
+
+    pub fn into_detail(self) -> ErrorDetail {
+        self.detail
     }
 
     pub fn invalid(message: impl Into<String>) -> Self {
@@ -131,7 +161,16 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        match &self.detail {
+            ErrorDetail::Fact(fact) => fact.fmt(f),
+            ErrorDetail::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+impl From<Fact> for Error {
+    fn from(fact: Fact) -> Self {
+        Error { kind: fact.kind(), detail: ErrorDetail::Fact(fact) }
     }
 }
 

@@ -4,7 +4,8 @@
 //! partition key is checked in `partition_key`; the size is checked where the item's bytes are
 //! counted.
 
-use crate::{Error, Result, Value, json};
+use crate::error::NameStart;
+use crate::{Fact, Result, Value};
 
 #[cfg(test)]
 mod tests;
@@ -21,35 +22,27 @@ pub const SYSTEM_PROPERTIES: [&str; 5] = ["_rid", "_self", "_etag", "_attachment
 
 pub fn check_item_id(id: &str) -> Result<()> {
     if id.is_empty() || id.len() > ITEM_ID_BYTES_MAX {
-        return Err(wrong_length(id, ITEM_ID_BYTES_MAX + 1));
+        let start = Box::new(NameStart::of(id));
+        return Err(Fact::ItemIdLength { start, bytes_max: ITEM_ID_BYTES_MAX }.into());
     }
     check_addressable(id)
 }
 
 pub fn check_resource_name(id: &str) -> Result<()> {
     if id.is_empty() || id.chars().count() > RESOURCE_NAME_CHARS_MAX {
-        return Err(wrong_length(id, RESOURCE_NAME_CHARS_MAX));
+        let start = Box::new(NameStart::of(id));
+        return Err(Fact::ResourceNameLength { start, chars_max: RESOURCE_NAME_CHARS_MAX }.into());
     }
     check_addressable(id)
-}
-
-fn wrong_length(id: &str, limit: usize) -> Error {
-    let start: String = id.chars().take(32).collect();
-    let dots = if start.len() < id.len() { "…" } else { "" };
-    Error::invalid(format!(
-        "The input name '{start}{dots}' is invalid. Ensure to provide a unique non-empty string less than '{limit}' characters."
-    ))
 }
 
 /// A name is one segment of a URL: these characters would end it, and a trailing space gets lost.
 fn check_addressable(id: &str) -> Result<()> {
     if id.contains(['/', '\\', '#', '?']) {
-        return Err(Error::invalid(format!(
-            "The input name '{id}' is invalid: it must not contain '/', '\\', '#' or '?'."
-        )));
+        return Err(Fact::NameCharacter { name: id.into() }.into());
     }
     if id.ends_with(' ') {
-        return Err(Error::invalid(format!("The input name '{id}' is invalid: it must not end with a space.")));
+        return Err(Fact::NameTrailingSpace { name: id.into() }.into());
     }
     Ok(())
 }
@@ -58,12 +51,8 @@ fn check_addressable(id: &str) -> Result<()> {
 pub fn item_id(item: &Value) -> Result<&str> {
     match item.get("id") {
         Some(Value::String(id)) => Ok(id),
-        Some(_) => {
-            Err(Error::invalid("The input content is invalid because the required property 'id' is not a string."))
-        }
-        None => {
-            Err(Error::invalid("The input content is invalid because the required properties - 'id; ' - are missing"))
-        }
+        Some(_) => Err(Fact::IdNotString.into()),
+        None => Err(Fact::IdMissing.into()),
     }
 }
 
@@ -72,9 +61,6 @@ pub fn check_ttl(item: &Value) -> Result<()> {
     let Some(ttl) = item.get("ttl") else { return Ok(()) };
     match ttl.as_i64() {
         Some(-1 | 1..=TTL_S_MAX) => Ok(()),
-        _ => Err(Error::invalid(format!(
-            "The input ttl '{}' is invalid. Ensure to provide a nonzero positive integer less than or equal to '{TTL_S_MAX}', or '-1' which means never expire.",
-            json::to_string(ttl)
-        ))),
+        _ => Err(Fact::TtlOutOfRange { ttl: Box::new(ttl.clone()), seconds_max: TTL_S_MAX }.into()),
     }
 }

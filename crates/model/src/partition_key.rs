@@ -9,7 +9,7 @@
 //! ```
 
 use crate::path::PropertyPath;
-use crate::{Error, Result, Value, json};
+use crate::{Fact, Result, Value, json};
 
 mod component; // one level of a key, and its encoding
 mod effective; // effective partition keys and ranges of them
@@ -68,9 +68,7 @@ impl PartitionKey {
             Ok(Value::Array(values)) => {
                 Ok(PartitionKey::new(values.into_iter().map(KeyComponent::of_request).collect::<Result<_>>()?))
             }
-            _ => Err(Error::invalid(format!(
-                "The partition key '{header}' is invalid: write a JSON array with one value per key path, as in [\"value\"]."
-            ))),
+            _ => Err(Fact::KeyNotArray { text: header.into() }.into()),
         }
     }
 
@@ -96,9 +94,7 @@ impl PartitionKey {
     pub fn check_size(&self, definition: &PartitionKeyDefinition) -> Result<()> {
         let too_long = |c: &KeyComponent| matches!(c, KeyComponent::String(text) if text.len() > KEY_VALUE_BYTES_MAX);
         if definition.hashes_whole_values() && self.components.iter().any(too_long) {
-            return Err(Error::invalid(format!(
-                "A partition key value is longer than {KEY_VALUE_BYTES_MAX} bytes. Shorten it, or use a hash of it as the key."
-            )));
+            return Err(Fact::KeyValueTooLong { bytes_max: KEY_VALUE_BYTES_MAX }.into());
         }
         Ok(())
     }
@@ -113,6 +109,11 @@ impl PartitionKey {
                 KeyVersion::V2 => EffectiveKey::from_bytes(&v2::position(components)),
             },
         }
+    }
+
+    /// One JSON value per level, `{}` for a missing one.
+    pub fn to_values(&self) -> Vec<Value> {
+        self.components.iter().map(KeyComponent::to_value).collect()
     }
 
     /// The header form.

@@ -11,15 +11,14 @@
 
 mod pointer; // JSON pointers (RFC 6901)
 
+use crate::error::{PatchError, PatchFault, PatchVerb};
 use crate::item::SYSTEM_PROPERTIES;
 use crate::json::NESTING_MAX;
 use crate::path::PropertyPath;
-use crate::{Error, Number, Result, Value};
+use crate::{Error, Fact, Number, Result, Value};
 use pointer::{Pointer, PointerParent};
 
 pub const PATCH_OPERATIONS_MAX: usize = 10;
-
-const LEARN_MORE: &str = "Learn more: https://aka.ms/cosmosPatchDocs";
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Patch {
@@ -46,12 +45,12 @@ impl Patch {
             _ => body
                 .get("operations")
                 .and_then(Value::as_array)
-                .ok_or_else(|| Error::invalid("The patch request is invalid: it needs an array 'operations'."))?,
+                .ok_or_else(|| rejected(None, PatchFault::NoOperationsArray))?,
         };
         let condition = match body.get("condition") {
             None | Some(Value::Null) => None,
             Some(Value::String(text)) => Some(text.clone()),
-            Some(_) => return Err(Error::invalid("The patch request is invalid: its condition is not a string.")),
+            Some(_) => return Err(rejected(None, PatchFault::ConditionNotString)),
         };
         check_count(operations.len())?;
         let operations =
@@ -74,9 +73,7 @@ impl Patch {
         let touches = |pointer: &&Pointer| pointer.names() == key.segments();
         match self.operations.iter().flat_map(PatchOperation::pointers).find(touches) {
             None => Ok(()),
-            Some(pointer) => Err(Error::invalid(format!(
-                "The partition key of an item cannot be patched: '{pointer}'. {LEARN_MORE}"
-            ))),
+            Some(pointer) => Err(rejected(None, PatchFault::PartitionKey { path: pointer.to_string() })),
         }
     }
 
@@ -88,21 +85,22 @@ impl Patch {
 
 fn check_count(operations: usize) -> Result<()> {
     match operations {
-        0 => Err(Error::invalid("The patch request has no operations.")),
+        0 => Err(rejected(None, PatchFault::NoOperations)),
         1..=PATCH_OPERATIONS_MAX => Ok(()),
-        _ => Err(Error::invalid(format!(
-            "The number of patch operations can't exceed '{PATCH_OPERATIONS_MAX}'. {LEARN_MORE}"
-        ))),
+        _ => Err(rejected(None, PatchFault::TooManyOperations { operations_max: PATCH_OPERATIONS_MAX })),
     }
 }
 
-/// Adds the operation's number to the message, in the service's words.
-fn with_operation_number<T>(n: usize, result: Result<T>) -> Result<T> {
-    result.map_err(|error| Error { message: format!("For Operation({n}): {}", error.message), ..error })
+fn with_operation_number<T>(n: usize, result: Result<T, PatchFault>) -> Result<T> {
+    result.map_err(|fault| rejected(Some(n), fault))
+}
+
+fn rejected(operation: Option<usize>, fault: PatchFault) -> Error {
+    Fact::Patch(Box::new(PatchError { operation, fault })).into()
 }
 
 impl PatchOperation {
-    fn parse(operation: &Value) -> Result<PatchOperation> {
+    fn parse(operation: &Value) -> Result<PatchOperation, PatchFault> {
         let op = operation.get("op").and_then(Value::as_str).unwrap_or_default();
         let path = pointer_at(operation, "path")?;
         let value = || operation.get("value").cloned().ok_or_else(|| missing(op, "value"));
@@ -111,9 +109,9 @@ impl PatchOperation {
             "set" => PatchOperation::Set(path, value()?),
             "replace" => PatchOperation::Replace(path, value()?),
             "remove" => PatchOperation::Remove(path),
-            "incr" => PatchOperation::Increment(path, value()?.as_number().ok_or_else(not_a_number)?),
+            "incr" => PatchOperation::Increment(path, value()?.as_number().ok_or(PatchFault::NotNumeric)?),
             "move" => move_operation(pointer_at(operation, "from")?, path)?,
-            _ => return Err(Error::invalid(format!("'{op}' is not a patch operation. {LEARN_MORE}"))),
+            _ => return Err(PatchFault::UnknownOperation { name: op.to_owned() }),
         })
     }
 
@@ -126,52 +124,52 @@ impl PatchOperation {
         std::iter::once(first).chain(second)
     }
 
-    fn apply(&self, item: &mut Value) -> Result<()> {
+    fn apply(&self, item: &mut Value) -> Result<(), PatchFault> {
         match self {
             PatchOperation::Add(at, value) => {
-                add(at, at.parent(item).ok_or_else(|| at.parent_not_found("Add"))?, value.clone())
+                add(at, at.parent(item).ok_or_else(|| at.parent_not_found(PatchVerb::Add))?, value.clone())
             }
             PatchOperation::Set(at, value) => {
-                set(at, at.parent(item).ok_or_else(|| at.parent_not_found("Set"))?, value.clone())
+                set(at, at.parent(item).ok_or_else(|| at.parent_not_found(PatchVerb::Set))?, value.clone())
             }
             PatchOperation::Replace(at, value) => {
                 check_depth(at, value)?;
-                *at.find(item).ok_or_else(|| path_not_found("Replace", at))? = value.clone();
+                *at.find(item).ok_or_else(|| path_not_found(PatchVerb::Replace, at))? = value.clone();
                 Ok(())
             }
-            PatchOperation::Remove(at) => at.remove(item).map(drop).ok_or_else(|| path_not_found("Remove", at)),
+            PatchOperation::Remove(at) => {
+                at.remove(item).map(drop).ok_or_else(|| path_not_found(PatchVerb::Remove, at))
+            }
             PatchOperation::Increment(at, by) => increment(at, item, *by),
             PatchOperation::Move { from, to } => {
-                let value = from.remove(item).ok_or_else(|| path_not_found("Move", from))?;
+                let value = from.remove(item).ok_or_else(|| path_not_found(PatchVerb::Move, from))?;
                 to.create_parent(item);
-                add(to, to.parent(item).ok_or_else(|| to.parent_not_found("Move"))?, value)
+                add(to, to.parent(item).ok_or_else(|| to.parent_not_found(PatchVerb::Move))?, value)
             }
         }
     }
 }
 
-fn pointer_at(operation: &Value, name: &str) -> Result<Pointer> {
+fn pointer_at(operation: &Value, name: &'static str) -> Result<Pointer, PatchFault> {
     let text = operation.get(name).and_then(Value::as_str).ok_or_else(|| missing("patch", name))?;
     let pointer = Pointer::parse(text)?;
     match pointer.names() {
         [first, ..] if first == "id" || SYSTEM_PROPERTIES.contains(&first.as_str()) => {
-            Err(Error::invalid(format!("The system property '{text}' cannot be patched. {LEARN_MORE}")))
+            Err(PatchFault::SystemProperty { path: text.to_owned() })
         }
         _ => Ok(pointer),
     }
 }
 
-fn move_operation(from: Pointer, to: Pointer) -> Result<PatchOperation> {
+fn move_operation(from: Pointer, to: Pointer) -> Result<PatchOperation, PatchFault> {
     if to.names().starts_with(from.names()) && to.names() != from.names() {
-        return Err(Error::invalid(format!(
-            "'{to}' lies inside of '{from}', which it would be moved from. {LEARN_MORE}"
-        )));
+        return Err(PatchFault::MoveIntoItself { from: from.to_string(), to: to.to_string() });
     }
     Ok(PatchOperation::Move { from, to })
 }
 
 /// Inserts into an array; in an object it replaces an existing value.
-fn add(at: &Pointer, parent: PointerParent<'_>, value: Value) -> Result<()> {
+fn add(at: &Pointer, parent: PointerParent<'_>, value: Value) -> Result<(), PatchFault> {
     check_depth(at, &value)?;
     match parent {
         PointerParent::Object(object, name) => object.set(name, value),
@@ -182,7 +180,7 @@ fn add(at: &Pointer, parent: PointerParent<'_>, value: Value) -> Result<()> {
 }
 
 /// As `add`, but replaces an existing array element.
-fn set(at: &Pointer, parent: PointerParent<'_>, value: Value) -> Result<()> {
+fn set(at: &Pointer, parent: PointerParent<'_>, value: Value) -> Result<(), PatchFault> {
     match parent {
         PointerParent::Array(items, index) if index < items.len() => {
             check_depth(at, &value)?;
@@ -193,9 +191,9 @@ fn set(at: &Pointer, parent: PointerParent<'_>, value: Value) -> Result<()> {
     }
 }
 
-fn increment(at: &Pointer, item: &mut Value, by: Number) -> Result<()> {
+fn increment(at: &Pointer, item: &mut Value, by: Number) -> Result<(), PatchFault> {
     let Some(value) = at.find(item) else {
-        let parent = at.parent(item).ok_or_else(|| at.parent_not_found("Increment"))?;
+        let parent = at.parent(item).ok_or_else(|| at.parent_not_found(PatchVerb::Increment))?;
         return match parent {
             PointerParent::Object(object, name) => {
                 object.set(name, by);
@@ -204,13 +202,13 @@ fn increment(at: &Pointer, item: &mut Value, by: Number) -> Result<()> {
             PointerParent::Array(..) => Err(index_out_of_range(at)),
         };
     };
-    let number = value.as_number().ok_or_else(not_a_number)?;
+    let number = value.as_number().ok_or(PatchFault::NotNumeric)?;
     *value = sum(number, by)?.into();
     Ok(())
 }
 
 /// Integers stay integers while they fit 64 bits; beyond that they become doubles.
-fn sum(a: Number, b: Number) -> Result<Number> {
+fn sum(a: Number, b: Number) -> Result<Number, PatchFault> {
     if let (Some(a), Some(b)) = (integer(a), integer(b)) {
         let sum = a + b; // both are within 65 bits
         let fits = i64::try_from(sum).map(Number::from).or_else(|_| u64::try_from(sum).map(Number::from));
@@ -219,7 +217,7 @@ fn sum(a: Number, b: Number) -> Result<Number> {
     let sum = a.as_f64() + b.as_f64();
     match sum.is_finite() {
         true => Ok(Number::Float(sum)),
-        false => Err(Error::invalid("Increment leads to a number that is too large.")),
+        false => Err(PatchFault::NotFinite),
     }
 }
 
@@ -232,11 +230,11 @@ fn integer(number: Number) -> Option<i128> {
 }
 
 /// Rejects a value that would nest the item deeper than the parser allows.
-fn check_depth(at: &Pointer, value: &Value) -> Result<()> {
+fn check_depth(at: &Pointer, value: &Value) -> Result<(), PatchFault> {
     if at.names().len() + depth(value) <= NESTING_MAX {
         return Ok(());
     }
-    Err(Error::invalid(format!("An item has at most {NESTING_MAX} arrays and objects inside each other.")))
+    Err(PatchFault::TooDeep { depth_max: NESTING_MAX })
 }
 
 fn depth(value: &Value) -> usize {
@@ -247,22 +245,16 @@ fn depth(value: &Value) -> usize {
     }
 }
 
-fn missing(op: &str, name: &str) -> Error {
-    Error::invalid(format!("The {op} operation needs '{name}'. {LEARN_MORE}"))
+fn missing(operation: &str, member: &'static str) -> PatchFault {
+    PatchFault::MemberMissing { operation: operation.to_owned(), member }
 }
 
-fn not_a_number() -> Error {
-    Error::invalid(format!("Increment Operation can only be performed on numbers. {LEARN_MORE}"))
+fn path_not_found(verb: PatchVerb, at: &Pointer) -> PatchFault {
+    PatchFault::PathNotFound { verb, path: at.to_string() }
 }
 
-fn path_not_found(op: &str, at: &Pointer) -> Error {
-    Error::invalid(format!(
-        "{op} Operation can only be performed on an existing node, no path found: '{at}'. {LEARN_MORE}"
-    ))
-}
-
-fn index_out_of_range(at: &Pointer) -> Error {
-    Error::invalid(format!("The array index is beyond the end of the array: '{at}'. {LEARN_MORE}"))
+fn index_out_of_range(at: &Pointer) -> PatchFault {
+    PatchFault::IndexOutOfRange { path: at.to_string() }
 }
 
 #[cfg(test)]

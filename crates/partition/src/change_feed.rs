@@ -14,7 +14,7 @@ mod versions; // all versions, not only the latest
 
 use pleiad_model::partition_key::EffectiveKey;
 use pleiad_model::{Error, Result};
-use pleiad_storage::Limit;
+use pleiad_storage::{Blocking, Limit};
 
 use crate::feed::{KeyScope, PageLimit};
 use crate::partition::Partition;
@@ -74,13 +74,15 @@ impl Partition {
         match start {
             FeedStart::Beginning => Ok(0),
             FeedStart::Now => Ok(self.lsn()),
-            FeedStart::Time(ts_s) => self.snapshot().await?.lsn_before(ts_s.saturating_sub(CLOCK_SLACK_S)).await,
+            FeedStart::Time(ts_s) => {
+                self.snapshot(Blocking::Suspend).await?.lsn_before(ts_s.saturating_sub(CLOCK_SLACK_S)).await
+            }
         }
     }
 
     /// The changes after an LSN: at least one transaction, if there is one.
     pub async fn changes(&self, query: &ChangeQuery, limit: PageLimit) -> Result<LatestPage> {
-        let view = self.snapshot().await?;
+        let view = self.snapshot(Blocking::Suspend).await?;
         let mut builder =
             ChangePageBuilder { records: Vec::new(), bytes: 0, limit, since_s: query.since_s, expiry: query.expiry };
         let mut from = (query.after.saturating_add(1), 0, 0);

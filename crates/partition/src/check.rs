@@ -21,7 +21,7 @@ use std::fmt::Display;
 use bytes::Bytes;
 use pleiad_model::Result;
 use pleiad_storage::store::Pair;
-use pleiad_storage::{AnySnapshot, Direction, Limit, Snapshot, Store, keyspace};
+use pleiad_storage::{AnySnapshot, Blocking, Direction, Limit, Snapshot, Store, keyspace};
 
 use crate::index::{IndexTerm, Keyspace};
 use crate::partition::Partition;
@@ -95,7 +95,7 @@ impl Problems {
 impl Partition {
     /// Compares every keyspace of the shard with its items. Fails only when the store cannot be read.
     pub async fn check(&self, schema: &Schema) -> Result<CheckReport> {
-        let snapshot = self.store.snapshot().await?;
+        let snapshot = self.store.snapshot(Blocking::Suspend).await?;
         let (max_numbers, report) = Default::default();
         let mut check = Check { range: &self.range, schema, snapshot, max_numbers, report };
         check.items().await?;

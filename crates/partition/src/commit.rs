@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use parking_lot::{Condvar, Mutex, MutexGuard};
-use pleiad_model::{Error, Result};
+use pleiad_model::{Error, Fact, Result};
 use pleiad_storage::{AnyStore, Batch, Durability, Store};
 use tokio::sync::oneshot;
 
@@ -128,7 +128,7 @@ impl Committer {
     pub async fn commit(&self, batch: Batch) -> Result<()> {
         let (done, committed) = oneshot::channel();
         self.enqueue(CommitEntry { batch, state: None, owner: None, done })?;
-        committed.await.unwrap_or_else(|_| Err(Error::unavailable("the committer has stopped")))
+        committed.await.unwrap_or_else(|_| Err(Fact::Unacknowledged.into()))
     }
 
     /// The error with which transactions would be rejected now, if they would.
@@ -167,7 +167,7 @@ impl CommitterShared {
 impl Queue {
     fn write_error(&self) -> Option<Error> {
         if self.closed {
-            return Some(Error::unavailable("the server is stopping"));
+            return Some(Fact::Stopping.into());
         }
         self.failed.clone()
     }
@@ -309,8 +309,7 @@ fn poison(shared: &CommitterShared, group: Vec<CommitEntry>, error: Error) {
     tracing::error!(%error, "a commit failed; the store accepts no more writes until it is restarted");
     let queued = {
         let mut queue = shared.queue.lock();
-        let message = format!("an earlier write could not be made durable: {error}. Restart the server.");
-        queue.failed = Some(Error::unavailable(message));
+        queue.failed = Some(Fact::EarlierCommitFailed(Box::new(error.clone())).into());
         std::mem::take(&mut queue.waiting)
     };
     for entry in group.into_iter().chain(queued) {

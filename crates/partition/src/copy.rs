@@ -20,7 +20,7 @@ mod stream; // bulk copy of rows, in key order
 use std::sync::Arc;
 
 use pleiad_model::{Error, Result};
-use pleiad_storage::{AnySnapshot, AnyStore, Batch, Snapshot, Store, keyspace};
+use pleiad_storage::{AnySnapshot, AnyStore, Batch, Blocking, Snapshot, Store, keyspace};
 
 use crate::commit::Committer;
 use crate::partition::Partition;
@@ -100,9 +100,7 @@ impl std::ops::AddAssign for CopyFigures {
     }
 }
 
-/// Called with the progress after every chunk; it may delay the copy, and an error aborts it.
-pub type OnCopyProgress<'w> = &'w mut (dyn FnMut(&CopyFigures) -> Result<()> + Send);
-
+/// `on_progress` is called with the progress after every chunk; it may delay the copy, and an error aborts it.
 impl Copy {
     pub fn new(
         job: u64,
@@ -118,25 +116,32 @@ impl Copy {
     }
 
     /// Copies the parents' current state. Returns the batch to be committed together with the job's progress.
-    pub async fn run(&mut self, on_progress: OnCopyProgress<'_>) -> Result<Batch> {
+    pub async fn run<E: From<Error>>(
+        &mut self,
+        on_progress: &mut impl AsyncFnMut(&CopyFigures) -> Result<(), E>,
+    ) -> Result<Batch, E> {
         self.clear().await?;
         self.parents.iter().try_for_each(|parent| parent.begin_log(self.job))?;
         self.committer.commit(Batch::default()).await?;
-        let snapshot = self.store.snapshot().await?;
+        let snapshot = self.store.snapshot(Blocking::Suspend).await?;
         self.stream(&snapshot, on_progress).await?;
         Ok(self.states_batch())
     }
 
     /// Copies one partition as of a snapshot into an unused shard, LSN included: the child begins with exactly the
     /// parent's state.
-    pub async fn duplicate(&mut self, snapshot: &AnySnapshot, on_progress: OnCopyProgress<'_>) -> Result<()> {
+    pub async fn duplicate<E: From<Error>>(
+        &mut self,
+        snapshot: &AnySnapshot,
+        on_progress: &mut impl AsyncFnMut(&CopyFigures) -> Result<(), E>,
+    ) -> Result<(), E> {
         self.stream(snapshot, on_progress).await?;
         let mut batch = Batch::new();
         for (parent, child) in self.parents.iter().zip(&self.children) {
             let row = snapshot.get_many(&[keyspace::state(parent.range.shard)]).await?.pop().flatten();
             row.into_iter().for_each(|row| batch.put(keyspace::state(child.shard), row));
         }
-        self.store.ingest(&batch).await
+        Ok(self.store.ingest(&batch).await?)
     }
 
     /// Continues after a restart with a copy that had been finished before.

@@ -23,7 +23,7 @@ pub struct VectorQuery<'w> {
 const NEIGHBORS_MAX: usize = 4 << 20;
 
 impl PartitionSnapshot {
-    /// The distances of all vectors; `None` if there are too many to hold in memory. For blocking threads.
+    /// The distances of all vectors; `None` if there are too many to hold in memory. For `Blocking::Thread` and `Inline`.
     pub async fn distances_of_all(&self, query: VectorQuery<'_>) -> Result<Option<Vec<Neighbor>>> {
         let (mut neighbors, mut vector) = (Vec::new(), Vec::with_capacity(query.rule.kind.dimensions));
         let too_many = self

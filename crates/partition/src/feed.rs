@@ -5,7 +5,7 @@
 
 use pleiad_model::Result;
 use pleiad_model::partition_key::{EffectiveKey, EpkRange};
-use pleiad_storage::Limit;
+use pleiad_storage::{Blocking, Limit};
 
 use crate::partition::Partition;
 use crate::record::Record;
@@ -59,7 +59,7 @@ const CHUNK_BYTES_MAX: usize = 4 << 20;
 impl Partition {
     /// The items after docnum `after`, in docnum order.
     pub async fn page(&self, scope: &KeyScope, after: u64, limit: PageLimit, expiry: Expiry) -> Result<RecordPage> {
-        self.snapshot().await?.page(scope, after, limit, expiry).await
+        self.snapshot(Blocking::Suspend).await?.page(scope, after, limit, expiry).await
     }
 }
 

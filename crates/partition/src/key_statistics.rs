@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use pleiad_model::Result;
-use pleiad_storage::{Direction, Limit, Snapshot, Store, keyspace};
+use pleiad_storage::{Blocking, Direction, Limit, Snapshot, Store, keyspace};
 
 use crate::Partition;
 use crate::key::{ItemKey, KeyStats, LargeKey};
@@ -74,7 +74,7 @@ impl KeyStatistics {
 impl Partition {
     /// Scans all keys; returns their number and the `top` largest.
     pub async fn key_statistics(&self, top: usize) -> Result<KeyStatistics> {
-        let snapshot = self.store.snapshot().await?;
+        let snapshot = self.store.snapshot(Blocking::Suspend).await?;
         let (mut from, to) = keyspace::range(self.range.shard, keyspace::Tag::Key);
         let mut found = KeyStatistics::default();
         loop {

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use parking_lot::RwLock;
 use pleiad_model::partition_key::{EffectiveKey, EpkRange};
 use pleiad_model::{Error, Result};
-use pleiad_storage::{AnyStore, Direction, Limit, Snapshot, Store, keyspace};
+use pleiad_storage::{AnyStore, Blocking, Direction, Limit, Snapshot, Store, keyspace};
 
 use crate::record::RecordView;
 
@@ -38,7 +38,7 @@ pub struct KeyTombstones(Vec<KeyTombstone>);
 impl KeyTombstones {
     pub async fn load(store: &AnyStore, shard: u64) -> Result<KeyTombstones> {
         let (from, to) = keyspace::range(shard, keyspace::Tag::KeyTombstone);
-        let rows = store.snapshot().await?.scan(&from, &to, Direction::Forward, Limit::NONE).await?;
+        let rows = store.snapshot(Blocking::Suspend).await?.scan(&from, &to, Direction::Forward, Limit::NONE).await?;
         let decode = |(row, value): &(Bytes, Bytes)| {
             let lsn = value[..].try_into().map_err(|_| Error::corrupt("the LSN of an erased key"))?;
             let epk = EffectiveKey::from_bytes(&keyspace::decode_key_tombstone(row)?);

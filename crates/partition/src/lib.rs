@@ -33,6 +33,8 @@ mod testing; // test items, and a gate that pauses the committer
 pub use commit::Committer;
 pub use key::ItemKey;
 pub use partition::transaction::{OperationEffect, Transaction};
-pub use partition::{Draft, Partition, Precondition, Queued, Verb, Written};
+pub use partition::{
+    Draft, MaintenanceError, Outdated, Partition, Precondition, Queued, Rejected, Verb, WriteError, Written,
+};
 pub use record::{Record, RecordView};
 pub use schema::{IndexingConfig, Schema, SizeLimits};

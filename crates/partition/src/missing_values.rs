@@ -22,7 +22,6 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 use pleiad_model::policy::PathStep;
 use pleiad_model::{Error, Result};
-use pleiad_storage::not_at_hand;
 
 use self::docnum_set::DocnumSet;
 use crate::partition::Partition;
@@ -149,7 +148,7 @@ impl PathCandidates {
             (state.lsn, state.scanned.is_none(), complete_lsn)
         };
         if !is_complete || view.lsn().abs_diff(lsn) > INLINE_CHANGES_MAX {
-            not_at_hand()?;
+            view.blocking().before_blocking().await;
         }
         if view.lsn() < lsn {
             let Some(complete_lsn) = complete_lsn else { return Ok(None) };

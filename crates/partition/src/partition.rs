@@ -8,6 +8,7 @@
 //!   → sequencer: next LSN, rows, pending rows, enqueue → release → wait for the committer
 //! ```
 
+mod outcome; // how a write ends that was not made
 mod write; // one item's change, under its latch
 pub(crate) mod checks; // reasons to reject a write
 pub mod transaction; // atomic changes to several items
@@ -22,8 +23,8 @@ use std::sync::atomic::AtomicU64;
 
 use bytes::Bytes;
 use pleiad_model::partition_key::EffectiveKey;
-use pleiad_model::{Error, Result, Value};
-use pleiad_storage::{AnyStore, Batch, Store, keyspace};
+use pleiad_model::{Result, Value};
+use pleiad_storage::{AnyStore, Batch, Blocking, Store, keyspace};
 
 use crate::commit::Committer;
 use crate::governor::Governor;
@@ -31,7 +32,6 @@ use crate::key::{ItemKey, KeyStats};
 use crate::key_statistics::LargeKeyCache;
 use crate::key_tombstones::{KeyTombstones, TombstoneCell};
 use crate::missing_values::MissingValues;
-use crate::price;
 use crate::record::Record;
 use crate::row_changes::docnum_from_value;
 use crate::schema::Schema;
@@ -48,7 +48,7 @@ use sequencer::{Sequencer, not_durable};
 use split_trigger::SplitTrigger;
 use write::PreparedWrite;
 
-pub use checks::{ALREADY_EXISTS, PRECONDITION_NOT_MET, RESOURCE_NOT_FOUND, UNIQUE_VIOLATION};
+pub use outcome::{MaintenanceError, Outdated, Rejected, WriteError};
 pub use sequencer::Queued;
 
 /// Enough that writers of different logical partitions seldom share a latch.
@@ -110,19 +110,6 @@ pub struct Written {
     pub created: bool,
     pub lsn: u64,
     pub charge_ru: f64,
-}
-
-/// A rejected write, with the charge for the lookup.
-#[derive(Debug)]
-pub struct Rejected {
-    pub error: Error,
-    pub charge_ru: f64,
-}
-
-impl From<Error> for Rejected {
-    fn from(error: Error) -> Self {
-        Rejected { error, charge_ru: price::MISS_RU }
-    }
 }
 
 pub struct Partition {
@@ -219,7 +206,7 @@ impl Partition {
 
     /// Fails if a write under a newer schema has been accepted or announced. If it succeeds after a snapshot was taken,
     /// the snapshot's rows agree with this schema.
-    pub fn check_schema(&self, schema: &Schema) -> Result<()> {
+    pub fn check_schema(&self, schema: &Schema) -> Result<(), Outdated> {
         self.sequencer.state.lock().check_schema(schema)
     }
 
@@ -242,7 +229,7 @@ impl Partition {
 
     /// Two separate lookups cannot distinguish a renamed item from a corrupt one; a snapshot can.
     async fn read_in_snapshot(&self, key: &ItemKey, expiry: Expiry) -> Result<Option<Record>> {
-        let view = self.snapshot().await?;
+        let view = self.snapshot(Blocking::Suspend).await?;
         Ok(view.find(key).await?.filter(|record| !view.is_dead(expiry, &record.view())))
     }
 
@@ -261,7 +248,7 @@ impl Partition {
         draft: &Draft,
         condition: &Precondition,
         ts_s: u32,
-    ) -> Result<Written, Rejected> {
+    ) -> Result<Written, WriteError> {
         self.await_outcome(self.enqueue_write(schema, verb, draft, condition, ts_s).await).await
     }
 
@@ -276,7 +263,7 @@ impl Partition {
         draft: &Draft,
         condition: &Precondition,
         ts_s: u32,
-    ) -> Result<Queued, Rejected> {
+    ) -> Result<Queued, WriteError> {
         if !draft.indexed {
             self.unindexed.set();
         }
@@ -291,7 +278,7 @@ impl Partition {
         key: &ItemKey,
         condition: &Precondition,
         ts_s: u32,
-    ) -> Result<Written, Rejected> {
+    ) -> Result<Written, WriteError> {
         self.await_outcome(self.enqueue_delete(schema, key, condition, ts_s).await).await
     }
 
@@ -302,7 +289,7 @@ impl Partition {
         key: &ItemKey,
         condition: &Precondition,
         ts_s: u32,
-    ) -> Result<Queued, Rejected> {
+    ) -> Result<Queued, WriteError> {
         let _latch = self.latch(key).await;
         self.remove(schema, key, condition, ts_s).await
     }
@@ -318,17 +305,17 @@ impl Partition {
 
     /// Waits until the outcome is durable. A rejection also waits, for the queued writes that caused it: a client that
     /// gets "already exists" can read the item, and never gets it because of a write that is lost.
-    pub async fn await_outcome<T>(&self, decided: Result<Queued<T>, Rejected>) -> Result<T, Rejected> {
-        let rejection = match decided {
-            Ok(queued) => return queued.wait().await,
-            Err(rejection) => rejection,
+    pub async fn await_outcome<T>(&self, decided: Result<Queued<T>, WriteError>) -> Result<T, WriteError> {
+        let failure = match decided {
+            Ok(queued) => return Ok(queued.wait().await?),
+            Err(failure) => failure,
         };
         self.wait_for_queued().await?;
-        Err(rejection)
+        Err(failure)
     }
 
     /// Waits until all writes are durable that a writer can have seen by now.
-    async fn wait_for_queued(&self) -> Result<(), Rejected> {
+    async fn wait_for_queued(&self) -> Result<(), WriteError> {
         // After a handover the outcome may be different on the partition that owns the items now.
         self.sequencer.state.lock().check_fence()?;
         if self.shard_state().lsn > self.lsn() {

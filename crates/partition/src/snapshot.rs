@@ -23,7 +23,7 @@ use bytes::Bytes;
 use pleiad_model::partition_key::{EffectiveKey, EpkRange};
 use pleiad_model::{Error, Result};
 use pleiad_storage::store::Pair;
-use pleiad_storage::{AnySnapshot, AnyStore, Chunk, Direction, Limit, Snapshot, Store, keyspace};
+use pleiad_storage::{AnySnapshot, AnyStore, Blocking, Chunk, Direction, Limit, Snapshot, Store, keyspace};
 
 use crate::change_feed::ChangeRow;
 use crate::feed::KeyScope;
@@ -53,6 +53,7 @@ pub struct PartitionSnapshot {
     state: ShardState,
     snapshot: AnySnapshot,
     store: Arc<AnyStore>,
+    blocking: Blocking,
     key_tombstones: Arc<KeyTombstones>,
     /// The estimated size of an index row on disk, computed on first use.
     index_row_bytes: OnceLock<f64>,
@@ -89,19 +90,25 @@ impl UnindexedFlag {
 pub type IndexEntry = (Bytes, u64);
 
 impl Partition {
-    /// The current state of the partition. It contains every acknowledged write.
-    pub async fn snapshot(&self) -> Result<PartitionSnapshot> {
+    /// The current state of the partition. It contains every acknowledged write. All reads of the snapshot, and taking
+    /// it, follow the blocking mode.
+    pub async fn snapshot(&self, blocking: Blocking) -> Result<PartitionSnapshot> {
         // Read before the store's snapshot: items of a key that is purged in between are not in that snapshot.
         let key_tombstones = self.key_tombstones.get();
-        let snapshot = self.store.snapshot().await?;
+        let snapshot = self.store.snapshot(blocking).await?;
         let row = snapshot.get_many(&[keyspace::state(self.range.shard)]).await?.pop().flatten();
         let state = row.as_deref().map(ShardState::decode).transpose()?.unwrap_or_default();
         let (range, store) = (self.range.clone(), self.store.clone());
-        Ok(PartitionSnapshot { range, state, snapshot, store, key_tombstones, index_row_bytes: OnceLock::new() })
+        let index_row_bytes = OnceLock::new();
+        Ok(PartitionSnapshot { range, state, snapshot, store, blocking, key_tombstones, index_row_bytes })
     }
 }
 
 impl PartitionSnapshot {
+    pub(crate) fn blocking(&self) -> Blocking {
+        self.blocking
+    }
+
     pub fn lsn(&self) -> u64 {
         self.state.lsn
     }
@@ -167,7 +174,7 @@ impl PartitionSnapshot {
     }
 
     /// Passes every item after docnum `after` up to docnum `upto` to `visit`, in docnum order, until it returns false.
-    /// Returns true if it did. For blocking threads.
+    /// Returns true if it did. For `Blocking::Thread` and `Inline`.
     pub async fn visit(
         &self,
         after: u64,
@@ -255,7 +262,7 @@ impl PartitionSnapshot {
     }
 
     /// Passes the items with these docnums to `visit`, in the order given and without copying them, until it returns
-    /// false. Returns true if it did. For blocking threads.
+    /// false. Returns true if it did. For `Blocking::Thread` and `Inline`.
     pub async fn visit_many(
         &self,
         docnums: &[u64],
@@ -330,7 +337,7 @@ impl PartitionSnapshot {
     /// An estimate of the number of rows that `index_entries` would return. Recent writes may not be counted.
     pub async fn estimate(&self, path: u64, from: &[u8], to: &[u8]) -> Result<u64> {
         let (from, to) = self.index_rows(path, from, to);
-        let bytes = self.store.size_bytes(&from, &to).await? as f64;
+        let bytes = self.store.size_bytes(&from, &to, self.blocking).await? as f64;
         Ok((bytes / self.index_row_bytes().await?) as u64)
     }
 
@@ -341,7 +348,7 @@ impl PartitionSnapshot {
             return Ok(*known);
         }
         let (from, to) = keyspace::range(self.range.shard, keyspace::Tag::Index);
-        let bytes = self.store.size_bytes(&from, &to).await? as f64;
+        let bytes = self.store.size_bytes(&from, &to, self.blocking).await? as f64;
         let (first, _) = self.docs(0, Limit::rows(1)).await?;
         let rows = first.first().map_or(1.0, |record| f64::from(record.terms)) * self.items() as f64;
         let guess = (bytes / rows.max(1.0)).clamp(INDEX_ROW_BYTES_MIN, INDEX_ROW_BYTES_MAX);

@@ -11,7 +11,7 @@ use pleiad_model::partition_key::{EpkRange, PartitionKey};
 use pleiad_model::path::PropertyPath;
 use pleiad_model::policy::{ContainerDefinition, UniqueKey};
 use pleiad_model::{Object, Value, json};
-use pleiad_storage::{AnyStore, Batch, Direction, Limit, Memory, Snapshot, Store, keyspace};
+use pleiad_storage::{AnyStore, Batch, Blocking, Direction, Limit, Memory, Snapshot, Store, keyspace};
 use tokio::sync::oneshot;
 
 use crate::commit::{CommitEntry, Committer, Publish, SyncPolicy};
@@ -114,7 +114,7 @@ impl Gate {
 
 pub async fn rows(store: &AnyStore, shard: u64) -> BTreeMap<Bytes, Bytes> {
     let (from, to) = keyspace::shard_range(shard);
-    let snapshot = store.snapshot().await.unwrap();
+    let snapshot = store.snapshot(Blocking::Suspend).await.unwrap();
     snapshot.scan(&from, &to, Direction::Forward, Limit::NONE).await.unwrap().pairs.into_iter().collect()
 }
 

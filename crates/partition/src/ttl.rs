@@ -14,8 +14,9 @@
 //! expires early.
 
 use pleiad_model::Result;
+use pleiad_storage::Blocking;
 
-use crate::partition::Partition;
+use crate::partition::{MaintenanceError, Partition};
 use crate::record::{RecordView, name_hash};
 use crate::schema::Schema;
 
@@ -80,7 +81,7 @@ const FETCH_CHUNK: usize = 32;
 impl Partition {
     /// Scans the next items in docnum order and removes the expired ones; returns true if there are more to scan. For
     /// blocking threads.
-    pub async fn purge(&self, schema: &Schema, now_s: u32, purge: &mut Purge) -> Result<bool> {
+    pub async fn purge(&self, schema: &Schema, now_s: u32, purge: &mut Purge) -> Result<bool, MaintenanceError> {
         let expiry = schema.expiry(now_s);
         let (expired, more) = self.find_expired(expiry, purge).await?;
         purge.removed += expired.len() as u64;
@@ -89,7 +90,7 @@ impl Partition {
     }
 
     async fn find_expired(&self, expiry: Expiry, purge: &mut Purge) -> Result<(Vec<u64>, bool)> {
-        let view = self.snapshot().await?;
+        let view = self.snapshot(Blocking::Suspend).await?;
         let (from, mut expired, mut seen, mut failed) = (purge.after, Vec::new(), 0, None);
         let mut scan_record = |record: RecordView<'_>| {
             seen += 1;
@@ -113,8 +114,8 @@ impl Partition {
     }
 
     /// Removes the items with these docnums, if they are still expired under their latch.
-    async fn expire(&self, schema: &Schema, now_s: u32, docnums: &[u64]) -> Result<()> {
-        let view = self.snapshot().await?;
+    async fn expire(&self, schema: &Schema, now_s: u32, docnums: &[u64]) -> Result<(), MaintenanceError> {
+        let view = self.snapshot(Blocking::Suspend).await?;
         let mut last = None;
         for chunk in docnums.chunks(FETCH_CHUNK) {
             for record in view.get(chunk).await?.into_iter().flatten() {
@@ -123,7 +124,7 @@ impl Partition {
         }
         // Transactions become durable in order, so it is enough to wait for the last one.
         match last {
-            Some(queued) => queued.wait().await.map(drop).map_err(|rejected| rejected.error),
+            Some(queued) => Ok(queued.wait().await.map(drop)?),
             None => Ok(()),
         }
     }

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use pleiad_model::{Error, Result};
 use pleiad_storage::keyspace::{self, Tag};
 use pleiad_storage::store::Pair;
-use pleiad_storage::{AnySnapshot, AnyStore, Batch, Direction, Limit, Snapshot, Store};
+use pleiad_storage::{AnySnapshot, AnyStore, Batch, Blocking, Direction, Limit, Snapshot, Store};
 
 use crate::commit::Committer;
 use crate::record::Record;
@@ -24,7 +24,7 @@ const CHUNK: Limit = Limit::rows(1024);
 /// Rewrites every feed row with its item's docnum and effective key.
 pub async fn feed_rows(store: &AnyStore, committer: &Committer, shard: u64) -> Result<()> {
     tracing::info!(shard, "rewriting the feed rows that an earlier version wrote");
-    let snapshot = store.snapshot().await?;
+    let snapshot = store.snapshot(Blocking::Suspend).await?;
     let (mut from, to) = keyspace::range(shard, Tag::Feed);
     loop {
         let chunk = snapshot.scan(&from, &to, Direction::Forward, CHUNK).await?;

@@ -6,7 +6,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pleiad_engine::{AccountHost, Alert};
+use pleiad_engine::{AccountHost, Action, Alert, Engine, ServerAuthority};
+use pleiad_model::Result;
 use pleiad_wire::webhook::Webhook;
 use tokio::sync::mpsc;
 
@@ -17,23 +18,25 @@ const QUEUE_MAX: usize = 64;
 
 pub fn watch(account_host: Arc<AccountHost>, webhook: Option<Webhook>) {
     let queue = webhook.map(spawn_sender);
-    // Existing containers are scanned at the first tick (0); a new account has none, so its first scan comes later.
-    let first = u64::from(account_host.engine().metrics().containers.is_empty());
     tokio::spawn(async move {
         let mut ticks = tokio::time::interval(POLL_INTERVAL);
-        for tick in first.. {
+        for tick in 0u64.. {
             ticks.tick().await;
-            let engine = account_host.engine();
-            for alert in engine.raise_alerts() {
-                enqueue(queue.as_ref(), alert);
-            }
-            if tick % KEY_SCAN_TICKS == 0
-                && let Err(error) = engine.refresh_key_statistics().await
-            {
-                tracing::warn!(%error, "cannot scan the partition keys");
+            if let Err(error) = watch_once(&account_host.engine(), tick, queue.as_ref()).await {
+                tracing::warn!(%error, "cannot watch the partitions");
             }
         }
     });
+}
+
+async fn watch_once(engine: &Engine, tick: u64, queue: Option<&mpsc::Sender<Alert>>) -> Result<()> {
+    let at = engine.authorize(&ServerAuthority, Action::Monitor)?;
+    engine.raise_alerts(&at)?.into_iter().for_each(|alert| enqueue(queue, alert));
+    // A new account has nothing to scan at the first tick.
+    if tick.is_multiple_of(KEY_SCAN_TICKS) {
+        engine.refresh_key_statistics(&at).await?;
+    }
+    Ok(())
 }
 
 fn enqueue(queue: Option<&mpsc::Sender<Alert>>, alert: Alert) {

@@ -85,7 +85,7 @@ fn generated(directory: Option<&Path>, names: &[String], now_s: u64) -> Result<I
     }
     match directory.filter(|directory| files::make_private_directory(directory).is_ok()) {
         Some(directory) => issue_identity(directory, names, now_s),
-        None => Authority::generate(now_s)?.issue(names, now_s)?.identity(None),
+        None => CertificateAuthority::generate(now_s)?.issue(names, now_s)?.identity(None),
     }
 }
 
@@ -100,7 +100,7 @@ fn load(directory: &Path, names: &[String], now_s: u64) -> Option<Identity> {
 }
 
 fn issue_identity(directory: &Path, names: &[String], now_s: u64) -> Result<Identity> {
-    let authority = Authority::load_or_generate(&directory.join("ca-key.pem"), now_s)?;
+    let authority = CertificateAuthority::load_or_generate(&directory.join("ca-key.pem"), now_s)?;
     let authority_path = directory.join("ca.pem");
     files::write_public(&authority_path, authority.certificate_pem.as_bytes())?;
     let server = authority.issue(names, now_s)?;
@@ -108,40 +108,40 @@ fn issue_identity(directory: &Path, names: &[String], now_s: u64) -> Result<Iden
     server.identity(Some(authority_path))
 }
 
-struct Authority {
+struct CertificateAuthority {
     key: KeyPair,
     certificate_pem: String,
     renew_s: u64,
 }
 
-impl Authority {
-    fn generate(now_s: u64) -> Result<Authority> {
+impl CertificateAuthority {
+    fn generate(now_s: u64) -> Result<CertificateAuthority> {
         let key = new_key()?;
         let mut params = authority_params(&key);
         (params.not_before, params.not_after) = validity(now_s, AUTHORITY_DAYS)?;
         let certificate_pem = params.self_signed(&key).map_err(generation_failed)?.pem();
-        Ok(Authority { key, certificate_pem, renew_s: renew_s(now_s, AUTHORITY_DAYS) })
+        Ok(CertificateAuthority { key, certificate_pem, renew_s: renew_s(now_s, AUTHORITY_DAYS) })
     }
 
     /// If several processes start together on a new machine, the first one to write wins and all use its authority.
-    fn load_or_generate(path: &Path, now_s: u64) -> Result<Authority> {
-        if let Some(authority) = Authority::load(path, now_s) {
+    fn load_or_generate(path: &Path, now_s: u64) -> Result<CertificateAuthority> {
+        if let Some(authority) = CertificateAuthority::load(path, now_s) {
             return Ok(authority);
         }
-        let authority = Authority::generate(now_s)?;
+        let authority = CertificateAuthority::generate(now_s)?;
         let text =
             format!("renew: {}\n{}{}", authority.renew_s, authority.certificate_pem, authority.key.serialize_pem());
         if files::write_private_once(path, text.as_bytes())? {
             return Ok(authority);
         }
-        match Authority::load(path, now_s) {
+        match CertificateAuthority::load(path, now_s) {
             Some(winner) => Ok(winner),
             // The existing file is damaged or near its expiry.
             None => files::write_private(path, text.as_bytes()).map(|()| authority),
         }
     }
 
-    fn load(path: &Path, now_s: u64) -> Option<Authority> {
+    fn load(path: &Path, now_s: u64) -> Option<CertificateAuthority> {
         let bundle = CertificateBundle::load(path)?;
         let renew_s = bundle.renew_s();
         let (chain, _) = bundle.parts()?;
@@ -149,7 +149,7 @@ impl Authority {
         let (certificates, key) = bundle.text.split_at(key_at);
         let certificate_pem = certificates.get(certificates.find("-----BEGIN")?..)?.to_owned();
         let key = KeyPair::from_pem(key).ok()?;
-        (now_s < renew_s && chain.len() == 1).then_some(Authority { key, certificate_pem, renew_s })
+        (now_s < renew_s && chain.len() == 1).then_some(CertificateAuthority { key, certificate_pem, renew_s })
     }
 
     fn issue(&self, names: &[String], now_s: u64) -> Result<CertificateBundle> {

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pleiad_engine::check::{AccountReport, ContainerReport};
-use pleiad_engine::{Engine, PartitionKeyRange, PartitionLimits, SyncPolicy};
+use pleiad_engine::{Action, Engine, PartitionKeyRange, PartitionLimits, ServerAuthority, SyncPolicy};
 use pleiad_model::env::SystemEnv;
 use pleiad_model::{Error, Result};
 use pleiad_storage::{AnyStore, RocksOptions, RocksStore};
@@ -49,7 +49,8 @@ async fn check(directory: &Path) -> Result<AccountReport> {
     }
     let store = AnyStore::Embedded(RocksStore::open(directory, RocksOptions::default())?);
     let engine = Engine::open(store, SyncPolicy::Synced, PartitionLimits::default(), Arc::new(SystemEnv)).await?;
-    let report = engine.check().await;
+    let at = engine.authorize(&ServerAuthority, Action::Monitor)?;
+    let report = engine.check(&at).await;
     engine.close().await;
     report
 }

@@ -169,7 +169,7 @@ fn items(document: &TomlDocument, entries: &[TomlEntry]) -> Result<Items> {
         (Some(seed), None) => {
             let directory = document.path.parent().unwrap_or(std::path::Path::new(""));
             let file = directory.join(document.string(seed)?);
-            Items::file(file).map_err(|error| document.error(seed, &error.message))
+            Items::file(file).map_err(|error| document.error(seed, &error.to_string()))
         }
         (None, Some(inline)) => match document.json(inline)? {
             Value::Array(items) if items.iter().all(|item| item.as_object().is_some()) => Ok(Items::Inline(items)),

@@ -11,7 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use pleiad_engine::{AccountHost, Engine, Governance, Parallelism, PartitionLimits as EngineLimits, SyncPolicy};
+use pleiad_engine::{
+    AccountHost, Action, Engine, Governance, Parallelism, PartitionLimits as EngineLimits, ServerAuthority, SyncPolicy,
+};
 use pleiad_model::env::{Env, OffsetEnv, SystemEnv};
 use pleiad_model::{Error, Result};
 use pleiad_storage::{AnyStore, Memory, RocksOptions, RocksStore};
@@ -19,7 +21,8 @@ use pleiad_wire::account::bearer::Issuer;
 use pleiad_wire::account::{AccountAccess, AccountKeyring, BearerAccess, TokenSigner};
 use pleiad_wire::http::{Http, HttpLimits};
 use pleiad_wire::metrics::Metrics;
-use pleiad_wire::nosql::{Account, Frontend, NosqlApi};
+use pleiad_wire::nosql::{Account, NosqlApi};
+use pleiad_wire::router::Router;
 use pleiad_wire::transport::{ConnectionLimits, Drain, Transport, tls_config_of};
 use pleiad_wire::webhook::Webhook;
 
@@ -50,11 +53,11 @@ async fn serve(settings: Settings) -> Result<()> {
     let account_host = AccountHost::new(open(&settings, clock.clone()).await?);
     declare::apply(&account_host.engine(), &settings.declaration).await?;
 
-    let frontend = Arc::new(frontend(&settings, account_host.clone(), clock, authority.as_deref()).await?);
+    let router = Arc::new(router(&settings, account_host.clone(), clock, authority.as_deref()).await?);
     let tls = identity.map(|Identity { chain, key, .. }| tls_config_of(chain, key)).transpose()?;
     let drain = Drain::new();
     let mut transport = Transport::new(connection_limits(&settings), &drain);
-    transport.add_port(main.sockets, tls.as_ref(), Http::new(frontend, http_limits(&settings)));
+    transport.add_port(main.sockets, tls.as_ref(), Http::new(router, http_limits(&settings)));
     tokio::spawn(transport.serve());
     alerts::watch(account_host.clone(), settings.alert_webhook.as_deref().map(Webhook::new).transpose()?);
     let stop = stop_signal()?;
@@ -117,12 +120,12 @@ async fn open(settings: &Settings, clock: Option<Arc<OffsetEnv>>) -> Result<Engi
     Ok(engine)
 }
 
-async fn frontend(
+async fn router(
     settings: &Settings,
     account_host: Arc<AccountHost>,
     clock: Option<Arc<OffsetEnv>>,
     authority: Option<&std::path::Path>,
-) -> Result<Frontend> {
+) -> Result<Router> {
     let keys = &settings.keys;
     let text = |key: &Option<crate::config::AccountKey>| key.as_ref().map(|key| key.reveal().to_owned());
     let [secondary, primary_ro, secondary_ro] =
@@ -140,16 +143,15 @@ async fn frontend(
         None => None,
     };
     // Snapshots of the account have the same secret, so tokens stay valid after a restore.
-    let tokens = Arc::new(TokenSigner::new(&account_host.engine().catalog.secret().await));
+    let engine = account_host.engine();
+    let secret = engine.secret(&engine.authorize(&ServerAuthority, Action::Administer)?).await?;
+    let tokens = Arc::new(TokenSigner::new(&secret));
     let access = Arc::new(AccountAccess { keys, tokens, bearer: bearer_access(settings).await? });
     let api = NosqlApi::new(account_host, account, access);
     let metrics = Arc::new(Metrics::new(settings.partition_key_metrics));
     let https_only = !settings.protocols.has_http();
-    let frontend = Frontend::new(api, metrics, certificate, settings.body_bytes_max, https_only);
-    Ok(match clock {
-        Some(clock) => frontend.with_test_controls(clock),
-        None => frontend,
-    })
+    let router = Router::new(api, metrics, settings.body_bytes_max, clock);
+    Ok(router.with_certificate(certificate).https_only(https_only))
 }
 
 /// How often the token keys and the roles file are checked for changes.

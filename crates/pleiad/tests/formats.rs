@@ -25,7 +25,7 @@ use std::time::Duration;
 use account::Ask;
 use client::{Client, EMULATOR_KEY, Request, authorization};
 use pleiad_model::{Object, Value, json};
-use pleiad_storage::{Direction, Limit, RocksOptions, RocksStore, Snapshot, Store, keyspace};
+use pleiad_storage::{Blocking, Direction, Limit, RocksOptions, RocksStore, Snapshot, Store, keyspace};
 use tempfile::TempDir;
 
 type Result<T, E = String> = std::result::Result<T, E>;
@@ -291,7 +291,13 @@ fn no_key_of_an_earlier_format_is_too_long() {
         let store = RocksStore::open(data.path(), RocksOptions::default()).unwrap();
         let ((from, _), (_, to)) = (keyspace::shard_range(0), keyspace::shard_range(u64::MAX));
         let rows = runtime.block_on(async {
-            store.snapshot().await.unwrap().scan(&from, &to, Direction::Forward, Limit::NONE).await.unwrap()
+            store
+                .snapshot(Blocking::Suspend)
+                .await
+                .unwrap()
+                .scan(&from, &to, Direction::Forward, Limit::NONE)
+                .await
+                .unwrap()
         });
         let longest = rows.pairs.iter().map(|(key, _)| key.len()).max().unwrap();
         assert_eq!(longest, 2_577);

@@ -29,7 +29,8 @@ use pleiad_wire::nosql::operation::{
     Endpoint, OfferMigration, Operation, OperationKind as Kind, OperationOptions, PageRows, RequestedConsistency,
 };
 use pleiad_wire::nosql::reply::Reply;
-use pleiad_wire::nosql::{Account, Frontend, NosqlApi, address};
+use pleiad_wire::nosql::{Account, NosqlApi, address};
+use pleiad_wire::router::Router;
 use pleiad_wire::transport::{ConnectionLimits, Drain, Transport};
 use tokio::net::TcpListener;
 
@@ -351,31 +352,30 @@ async fn offer(api: &NosqlApi) -> String {
 async fn an_operation_built_by_hand_gets_the_reply_that_it_gets_over_http() {
     let now_ms = SystemEnv.now_ms();
     let (served, called) = (api(now_ms).await, api(now_ms).await);
-    let frontend = Frontend::new(served, Arc::new(Metrics::new(false)), None, 4 << 20, false);
+    let router = Router::new(served, Arc::new(Metrics::new(false)), 4 << 20, None);
     let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = socket.local_addr().unwrap().port();
     let drain = Drain::new(); // begins when it is dropped
     let mut transport = Transport::new(ConnectionLimits::default(), &drain);
-    transport.add_port([socket], None, Http::new(Arc::new(frontend), HttpLimits::default()));
+    transport.add_port([socket], None, Http::new(Arc::new(router), HttpLimits::default()));
     tokio::spawn(transport.serve());
     let mut client = Client::new(port);
     let container = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#;
-    let created = vec![
+    let created = [
         step("POST", "/dbs", Kind::Create).body(r#"{"id":"d"}"#),
         step("POST", "/dbs/d/colls", Kind::Create).body(container),
     ];
-    let mut steps = created;
-    steps.extend(items());
-    steps.extend(scripts());
-    for mut step in steps {
-        let http = tokio::task::block_in_place(|| over_http(&mut client, &step));
-        let reply = by_hand(&called, &mut step, port).await;
-        assert_same(&step, &http, &reply);
+    for step in created.into_iter().chain(items()).chain(scripts()) {
+        compare(&mut client, &called, step).await;
     }
-    let offer = offer(&called).await;
-    for mut step in metadata(&offer) {
-        let http = tokio::task::block_in_place(|| over_http(&mut client, &step));
-        let reply = by_hand(&called, &mut step, port).await;
-        assert_same(&step, &http, &reply);
+    for step in metadata(&offer(&called).await) {
+        compare(&mut client, &called, step).await;
     }
+}
+
+/// Executes a step in both accounts.
+async fn compare(client: &mut Client, called: &NosqlApi, mut step: Step) {
+    let http = tokio::task::block_in_place(|| over_http(client, &step));
+    let reply = by_hand(called, &mut step, client.port).await;
+    assert_same(&step, &http, &reply);
 }

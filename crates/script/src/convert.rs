@@ -63,7 +63,7 @@ pub fn from_js<'js>(ctx: &Ctx<'js>, value: rquickjs::Value<'js>) -> Result<Optio
     }
     let Some(text) = ctx.json_stringify(value)? else { return Ok(None) };
     let parsed = json::parse(text.to_string()?.as_bytes());
-    parsed.map(Some).map_err(|error| Exception::throw_range(ctx, &error.message))
+    parsed.map(Some).map_err(|error| Exception::throw_range(ctx, &error.to_string()))
 }
 
 /// JSON has no infinity: `JSON.stringify` writes null. It writes `10.0` and `-0` as integers.

@@ -8,7 +8,7 @@ use rquickjs::Object;
 
 use crate::call::Collection;
 use crate::host_state::HostState;
-use crate::operation::{Action, DocumentLink, IndexingDirective, PageOptions, ScriptQuery};
+use crate::operation::{DocumentAction, DocumentLink, IndexingDirective, PageOptions, ScriptQuery};
 
 #[cfg(test)]
 mod tests;
@@ -65,31 +65,34 @@ impl RawOperation {
         })
     }
 
-    fn action(mut self, collection: &Collection, body_bytes_max: usize) -> Result<Action, OperationError> {
+    fn action(mut self, collection: &Collection, body_bytes_max: usize) -> Result<DocumentAction, OperationError> {
         if self.body.as_ref().is_some_and(|body| body.len() > body_bytes_max) {
             return Err(OperationError::TooLarge);
         }
         let link = self.link.take().ok_or(OperationError::InvalidLink)?;
         let segments = segments_after_collection(&link, collection)?;
         match (self.kind.as_str(), segments.as_slice()) {
-            ("create", []) => Ok(Action::Create { indexing: self.indexing()?, body: self.body()? }),
+            ("create", []) => Ok(DocumentAction::Create { indexing: self.indexing()?, body: self.body()? }),
             ("upsert", []) => {
-                Ok(Action::Upsert { indexing: self.indexing()?, body: self.body()?, etag: self.etag.take() })
+                Ok(DocumentAction::Upsert { indexing: self.indexing()?, body: self.body()?, etag: self.etag.take() })
             }
-            ("query", []) => Ok(Action::Query { query: self.query()?, page: self.page()? }),
-            ("readFeed", []) => Ok(Action::ReadFeed { page: self.page()? }),
+            ("query", []) => Ok(DocumentAction::Query { query: self.query()?, page: self.page()? }),
+            ("readFeed", []) => Ok(DocumentAction::ReadFeed { page: self.page()? }),
             (_, ["docs", name]) if !name.is_empty() => self.document_action(document_link(&link, name, collection)),
             _ => Err(OperationError::InvalidLink),
         }
     }
 
-    fn document_action(mut self, link: DocumentLink) -> Result<Action, OperationError> {
+    fn document_action(mut self, link: DocumentLink) -> Result<DocumentAction, OperationError> {
         match self.kind.as_str() {
-            "read" => Ok(Action::Read { link, if_none_match: self.if_none_match }),
-            "delete" => Ok(Action::Delete { link, etag: self.etag }),
-            "replace" => {
-                Ok(Action::Replace { link, indexing: self.indexing()?, body: self.body()?, etag: self.etag.take() })
-            }
+            "read" => Ok(DocumentAction::Read { link, if_none_match: self.if_none_match }),
+            "delete" => Ok(DocumentAction::Delete { link, etag: self.etag }),
+            "replace" => Ok(DocumentAction::Replace {
+                link,
+                indexing: self.indexing()?,
+                body: self.body()?,
+                etag: self.etag.take(),
+            }),
             _ => Err(OperationError::InvalidLink),
         }
     }

@@ -10,7 +10,7 @@ use pleiad_model::env::Env;
 
 use crate::call::ScriptCall;
 use crate::limits::ScriptLimits;
-use crate::operation::{Action, OperationId, ScriptOperation};
+use crate::operation::{DocumentAction, OperationId, ScriptOperation};
 
 /// Shared between a runtime, its realms' native functions and its interrupt handler.
 pub struct HostState {
@@ -74,7 +74,7 @@ impl HostState {
     }
 
     /// Queues an operation. None if the soft limit has passed, the queue is full or the call accepts no more.
-    pub fn enqueue(&self, action: Action) -> Option<OperationId> {
+    pub fn enqueue(&self, action: DocumentAction) -> Option<OperationId> {
         let bytes = body_bytes(&action);
         let is_late = self.elapsed_ms() >= self.limits.soft_ms;
         let mut state = self.call_state.borrow_mut();
@@ -131,10 +131,12 @@ impl HostState {
     }
 }
 
-fn body_bytes(action: &Action) -> usize {
+fn body_bytes(action: &DocumentAction) -> usize {
     match action {
-        Action::Create { body, .. } | Action::Upsert { body, .. } | Action::Replace { body, .. } => body.len(),
-        Action::Query { query, .. } => query.text.len(),
-        Action::Read { .. } | Action::Delete { .. } | Action::ReadFeed { .. } => 0,
+        DocumentAction::Create { body, .. }
+        | DocumentAction::Upsert { body, .. }
+        | DocumentAction::Replace { body, .. } => body.len(),
+        DocumentAction::Query { query, .. } => query.text.len(),
+        DocumentAction::Read { .. } | DocumentAction::Delete { .. } | DocumentAction::ReadFeed { .. } => 0,
     }
 }

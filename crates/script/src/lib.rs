@@ -34,7 +34,7 @@ mod pool; // threads for scripts
 pub use call::{Collection, EntryPoint, OperationType, ScriptCall};
 pub use limits::ScriptLimits;
 pub use operation::{
-    Action, DocumentLink, IndexingDirective, OperationId, OperationReply, OperationResult, PageOptions,
+    DocumentAction, DocumentLink, IndexingDirective, OperationId, OperationReply, OperationResult, PageOptions,
     ScriptOperation, ScriptQuery,
 };
 pub use outcome::{Cause, ScriptError, ScriptOutcome, ScriptStep, ScriptUsage};

@@ -25,6 +25,6 @@ pub fn error_number(kind: Kind) -> u16 {
         Kind::TimedOut => 408,
         Kind::Throttled { .. } => 429,
         Kind::RetryWith | Kind::Locked => 449,
-        Kind::Moved { .. } | Kind::Outdated | Kind::Unavailable | Kind::Internal => 500,
+        Kind::Moved { .. } | Kind::Unavailable | Kind::Internal => 500,
     }
 }

@@ -3,7 +3,7 @@
 //! Invariant: an operation is complete and typed; its link is inside the call's collection. The host checks that the
 //! document exists, fits and may be written, and replies [`OperationResult::Failed`] otherwise.
 
-use pleiad_model::{Error, Value};
+use pleiad_model::{Kind, Value};
 
 /// Identifies the operation that a reply belongs to. Counted from 1 in each call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -12,12 +12,12 @@ pub struct OperationId(pub u32);
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScriptOperation {
     pub id: OperationId,
-    pub action: Action,
+    pub action: DocumentAction,
 }
 
 /// Bodies are the JSON text of an object.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Action {
+pub enum DocumentAction {
     Create { body: String, indexing: IndexingDirective },
     Upsert { body: String, etag: Option<String>, indexing: IndexingDirective },
     Read { link: DocumentLink, if_none_match: Option<String> },
@@ -74,5 +74,9 @@ pub enum OperationResult {
         documents: String,
         continuation: Option<String>,
     },
-    Failed(Error),
+    /// The message is what the host would tell a client.
+    Failed {
+        kind: Kind,
+        message: String,
+    },
 }

@@ -166,7 +166,7 @@ fn host_functions<'js>(ctx: &Ctx<'js>, host_state: &Rc<HostState>) -> Result<Obj
         "translate",
         function.with_argument(|_, stages: Vec<Vec<Option<String>>>| Ok(js_to_sql::translate_prefix(&stages)))?,
     )?;
-    host.set("refused", function.with_argument(|_, name: String| Ok(Error::unsupported(name).message))?)?;
+    host.set("refused", function.with_argument(|_, name: String| Ok(Error::unsupported(name).to_string()))?)?;
     host.set("now", function.without_argument(|host_state| host_state.env.now_ms() as f64)?)?;
     host.set("random", function.without_argument(|host_state| fraction(host_state.env.random_u64()))?)?;
     host.set(

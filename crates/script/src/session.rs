@@ -263,8 +263,8 @@ fn deliver<'js>(ctx: &Ctx<'js>, realm: &Realm, reply: &OperationReply) -> rquick
         OperationResult::Feed { documents, continuation } => {
             realm.deliver(ctx, (id, 0, "feed", documents.as_str(), continuation.as_deref()))
         }
-        OperationResult::Failed(error) => {
-            realm.deliver(ctx, (id, error_number(error.kind), "failed", error.message.as_str(), Undefined))
+        OperationResult::Failed { kind, message } => {
+            realm.deliver(ctx, (id, error_number(*kind), "failed", message.as_str(), Undefined))
         }
     }
 }

@@ -9,8 +9,8 @@ use pleiad_model::env::{Env, ManualEnv};
 use pleiad_model::{Error, Kind, Object, Value, json};
 
 use crate::{
-    Action, Collection, DocumentLink, EntryPoint, OperationReply, OperationResult, PageOptions, Program, ScriptCall,
-    ScriptLimits, ScriptOperation, ScriptOutcome, ScriptRuntime, ScriptStep,
+    Collection, DocumentAction, DocumentLink, EntryPoint, OperationReply, OperationResult, PageOptions, Program,
+    ScriptCall, ScriptLimits, ScriptOperation, ScriptOutcome, ScriptRuntime, ScriptStep,
 };
 
 pub const SELF_LINK: &str = "dbs/AAAAAA==/colls/AAAAAAAAAAA=/";
@@ -84,19 +84,21 @@ impl TestHost {
 
     pub fn reply_to(&mut self, operation: ScriptOperation) -> OperationReply {
         self.operation_count += 1;
-        let reply = self.execute_action(operation.action).unwrap_or_else(OperationResult::Failed);
+        let reply = self
+            .execute_action(operation.action)
+            .unwrap_or_else(|error| OperationResult::Failed { kind: error.kind, message: error.to_string() });
         OperationReply { id: operation.id, result: reply }
     }
 
-    fn execute_action(&mut self, action: Action) -> Result<OperationResult, Error> {
+    fn execute_action(&mut self, action: DocumentAction) -> Result<OperationResult, Error> {
         match action {
-            Action::Create { body, .. } => self.create(&body).map(OperationResult::Resource),
-            Action::Upsert { body, .. } => {
+            DocumentAction::Create { body, .. } => self.create(&body).map(OperationResult::Resource),
+            DocumentAction::Upsert { body, .. } => {
                 let id = id_of(&json::parse(body.as_bytes())?)?;
                 self.documents.retain(|document| document.get("id") != Some(&Value::from(id.as_str())));
                 self.create(&body).map(OperationResult::Resource)
             }
-            Action::Read { link, if_none_match } => {
+            DocumentAction::Read { link, if_none_match } => {
                 let document = &self.documents[self.find(&link)?];
                 let is_same = if_none_match.is_some()
                     && document.get("_etag").and_then(Value::as_str) == if_none_match.as_deref();
@@ -106,18 +108,18 @@ impl TestHost {
                     OperationResult::Resource(json::to_string(document))
                 })
             }
-            Action::Replace { link, body, etag, .. } => {
+            DocumentAction::Replace { link, body, etag, .. } => {
                 let at = self.find_matching(&link, etag.as_deref())?;
                 self.documents[at] = self.with_system_properties(json::parse(body.as_bytes())?)?;
                 Ok(OperationResult::Resource(json::to_string(&self.documents[at])))
             }
-            Action::Delete { link, etag } => {
+            DocumentAction::Delete { link, etag } => {
                 let at = self.find_matching(&link, etag.as_deref())?;
                 self.documents.remove(at);
                 Ok(OperationResult::Deleted)
             }
-            Action::ReadFeed { page } => Ok(self.page(&page)),
-            Action::Query { query, page } => {
+            DocumentAction::ReadFeed { page } => Ok(self.page(&page)),
+            DocumentAction::Query { query, page } => {
                 self.queries.push(query.text);
                 Ok(self.page(&page))
             }

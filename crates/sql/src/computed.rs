@@ -164,10 +164,7 @@ fn name_violation(name: &str, definition: &ComputedProperty, all: &[ComputedProp
 
 fn definition_error(definition: &ComputedProperty, error: &Error) -> Error {
     let name = &definition.name;
-    Error {
-        message: format!("The definition of the computed property '{name}' is invalid: {}", error.message),
-        ..error.clone()
-    }
+    Error::new(error.kind, format!("The definition of the computed property '{name}' is invalid: {error}"))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 use bytes::Bytes;
 use pleiad_model::Result;
 
+use crate::blocking::Blocking;
 use crate::memory::{Memory, MemorySnapshot};
 #[cfg(feature = "embedded")]
 use crate::rocksdb::{RocksSnapshot, RocksStore};
@@ -62,15 +63,15 @@ impl Store for AnyStore {
         each!(AnyStore, self, store => store.get_many(keys).await)
     }
 
-    async fn snapshot(&self) -> Result<AnySnapshot> {
+    async fn snapshot(&self, blocking: Blocking) -> Result<AnySnapshot> {
         Ok(match self {
-            AnyStore::Memory(store) => AnySnapshot::Memory(store.snapshot().await?),
+            AnyStore::Memory(store) => AnySnapshot::Memory(store.snapshot(blocking).await?),
             #[cfg(feature = "embedded")]
-            AnyStore::Embedded(store) => AnySnapshot::Embedded(store.snapshot().await?),
+            AnyStore::Embedded(store) => AnySnapshot::Embedded(store.snapshot(blocking).await?),
             #[cfg(any(test, feature = "testing"))]
-            AnyStore::Faulty(store) => AnySnapshot::Faulty(store.snapshot().await?),
+            AnyStore::Faulty(store) => AnySnapshot::Faulty(store.snapshot(blocking).await?),
             #[cfg(all(feature = "embedded", any(test, feature = "testing")))]
-            AnyStore::Mirror(store) => AnySnapshot::Mirror(store.snapshot().await?),
+            AnyStore::Mirror(store) => AnySnapshot::Mirror(store.snapshot(blocking).await?),
         })
     }
 
@@ -90,8 +91,8 @@ impl Store for AnyStore {
         each!(AnyStore, self, store => store.drop_range(from, to).await)
     }
 
-    async fn size_bytes(&self, from: &[u8], to: &[u8]) -> Result<u64> {
-        each!(AnyStore, self, store => store.size_bytes(from, to).await)
+    async fn size_bytes(&self, from: &[u8], to: &[u8], blocking: Blocking) -> Result<u64> {
+        each!(AnyStore, self, store => store.size_bytes(from, to, blocking).await)
     }
 }
 

@@ -6,7 +6,7 @@
 //!
 //! Read in this order.
 
-mod patience; // blocking calls: wait, move to a blocking thread, or give up
+mod blocking; // what happens to a read that would block
 pub mod keyspace; // key layout
 pub mod store; // the store trait and write batches
 pub mod memory; // the in-memory store
@@ -18,8 +18,8 @@ pub mod testing; // the exam that every store passes, and stores that fail on re
 mod any; // enum over the stores, chosen at start
 
 pub use any::{AnySnapshot, AnyStore};
+pub use blocking::{Blocking, WouldBlock, try_inline};
 pub use memory::Memory;
-pub use patience::{at_hand, has_given_up, not_at_hand, waiting_here};
 #[cfg(feature = "embedded")]
 pub use rocksdb::{RocksOptions, RocksStore};
 pub use store::{

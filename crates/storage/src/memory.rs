@@ -13,6 +13,7 @@ use imbl::OrdMap;
 use parking_lot::{Mutex, RwLock};
 use pleiad_model::Result;
 
+use crate::blocking::Blocking;
 use crate::store::{
     Batch, BatchWrite, CheckpointInfo, Checkpoints, Chunk, Direction, Durability, Limit, Snapshot, Store, fenced,
     sorted_puts,
@@ -60,7 +61,8 @@ impl Store for Memory {
         Ok(get_many(&self.newest.read(), keys))
     }
 
-    async fn snapshot(&self) -> Result<MemorySnapshot> {
+    /// Nothing blocks in memory: all modes read on the spot.
+    async fn snapshot(&self, _: Blocking) -> Result<MemorySnapshot> {
         Ok(MemorySnapshot { tree: self.newest.read().clone() })
     }
 
@@ -89,7 +91,7 @@ impl Store for Memory {
         Ok(())
     }
 
-    async fn size_bytes(&self, from: &[u8], to: &[u8]) -> Result<u64> {
+    async fn size_bytes(&self, from: &[u8], to: &[u8], _: Blocking) -> Result<u64> {
         let tree = self.newest.read();
         let bytes: usize = pairs(&tree, from, to).map(|(key, value)| key.len() + value.len()).sum();
         Ok(bytes as u64)

@@ -1,9 +1,9 @@
 //! RocksDB store: the store on the local disk.
 //!
 //! Guarantees: what is in memory is returned on the caller's thread, without a task switch; a call that would block
-//! on the disk runs on the runtime's blocking threads. A failed write or sync poisons the store: there is one log,
-//! and once it is unknown how much of it is on the disk, no later acknowledgement may hide a loss. Reads continue;
-//! writes fail with "unavailable" until a restart has replayed the log.
+//! on the disk runs on the runtime's blocking threads, unless the blocking mode of its snapshot says otherwise. A failed
+//! write or sync poisons the store: there is one log, and once it is unknown how much of it is on the disk, no later
+//! acknowledgement may hide a loss. Reads continue; writes fail with "unavailable" until a restart has replayed the log.
 //!
 //! `options` holds the RocksDB settings, `directory` the layout of the data directory.
 //!
@@ -32,7 +32,7 @@ use rocksdb::{
     WriteBatch,
 };
 
-use crate::patience::{may_wait, not_at_hand};
+use crate::blocking::Blocking;
 use crate::store::{Batch, BatchWrite, Durability, Store, fenced, sorted_puts};
 use checkpoint::CloseCleanup;
 use directory::StoreDir;
@@ -119,7 +119,7 @@ impl RocksStore {
         work: impl FnOnce(&OpenDb) -> Result<T> + Send + 'static,
     ) -> impl Future<Output = Result<T>> + Send {
         let engine = Arc::clone(&self.engine);
-        on_blocking_thread(move || work(&engine))
+        on_blocking_thread(Blocking::Suspend, move || work(&engine))
     }
 }
 
@@ -149,8 +149,8 @@ impl Store for RocksStore {
         self.on_blocking_thread(move |engine| get_many(&engine.db, &keys, &engine.all_tiers)).await
     }
 
-    async fn snapshot(&self) -> Result<RocksSnapshot> {
-        Ok(RocksSnapshot::take(Arc::clone(&self.engine)))
+    async fn snapshot(&self, blocking: Blocking) -> Result<RocksSnapshot> {
+        Ok(RocksSnapshot::take(Arc::clone(&self.engine), blocking))
     }
 
     async fn commit(&self, batch: &Batch, durability: Durability) -> Result<()> {
@@ -184,9 +184,9 @@ impl Store for RocksStore {
     }
 
     /// Counts files only: the latest writes may still be in the write buffer.
-    async fn size_bytes(&self, from: &[u8], to: &[u8]) -> Result<u64> {
-        let (from, to) = (Bytes::copy_from_slice(from), Bytes::copy_from_slice(to));
-        self.on_blocking_thread(move |engine| Ok(engine.size_bytes(&from, &to))).await
+    async fn size_bytes(&self, from: &[u8], to: &[u8], blocking: Blocking) -> Result<u64> {
+        let (engine, from, to) = (Arc::clone(&self.engine), Bytes::copy_from_slice(from), Bytes::copy_from_slice(to));
+        on_blocking_thread(blocking, move || Ok(engine.size_bytes(&from, &to))).await
     }
 }
 
@@ -281,7 +281,7 @@ const INLINE_GETS_MAX: usize = 64;
 /// The rows of all keys without disk access, for a thread that must not block; `None` if some are not in memory. Uses
 /// single gets: RocksDB's multi-get reads files in spite of the read tier, and then caches nothing of what it read.
 fn get_many_cached(db: &DB, keys: &[Bytes], cache_only: &ReadOptions) -> Result<Option<Vec<Option<Bytes>>>> {
-    if may_wait() || keys.len() > INLINE_GETS_MAX {
+    if keys.len() > INLINE_GETS_MAX {
         return Ok(None);
     }
     let found = keys.iter().map(|key| Ok(db.get_pinned_opt(key, cache_only)?.as_deref().map(Bytes::copy_from_slice)));
@@ -334,13 +334,15 @@ fn to_write_batch(batch: &Batch) -> WriteBatch {
     writes
 }
 
-/// Runs work that may block on a blocking thread of the runtime. Without a runtime (simple programs, tests) it runs
-/// on the caller's thread.
-async fn on_blocking_thread<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    not_at_hand()?;
-    let Some(runtime) = tokio::runtime::Handle::try_current().ok().filter(|_| !may_wait()) else {
-        return work();
-    };
+/// Runs work that may block: on a blocking thread of the runtime, or on the caller's thread if that is one, or if there
+/// is no runtime (simple programs, tests). Refuses an inline caller.
+async fn on_blocking_thread<T: Send + 'static>(
+    blocking: Blocking,
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    blocking.before_blocking().await;
+    let runtime = tokio::runtime::Handle::try_current().ok().filter(|_| blocking == Blocking::Suspend);
+    let Some(runtime) = runtime else { return work() };
     match runtime.spawn_blocking(work).await {
         Ok(answer) => answer,
         Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),

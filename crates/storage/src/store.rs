@@ -12,6 +12,8 @@ use std::future::Future;
 use bytes::Bytes;
 use pleiad_model::{Error, Kind, Result};
 
+use crate::blocking::Blocking;
+
 mod batch;
 mod checkpoint;
 pub use batch::{Batch, BatchWrite};
@@ -27,7 +29,8 @@ pub trait Store: Send + Sync + 'static {
     /// between two keys. For consistent values use a snapshot's `get_many`.
     fn get_many(&self, keys: &[Bytes]) -> impl Future<Output = Result<Vec<Option<Bytes>>>> + Send;
 
-    fn snapshot(&self) -> impl Future<Output = Result<Self::Snapshot>> + Send;
+    /// All reads of the snapshot, and taking it, follow the blocking mode.
+    fn snapshot(&self, blocking: Blocking) -> impl Future<Output = Result<Self::Snapshot>> + Send;
 
     /// Applies the whole batch or nothing. Called by one committer at a time.
     fn commit(&self, batch: &Batch, durability: Durability) -> impl Future<Output = Result<()>> + Send;
@@ -49,7 +52,7 @@ pub trait Store: Send + Sync + 'static {
     fn drop_range(&self, from: &[u8], to: &[u8]) -> impl Future<Output = Result<()>> + Send;
 
     /// The approximate size of `[from, to)` in storage, in bytes.
-    fn size_bytes(&self, from: &[u8], to: &[u8]) -> impl Future<Output = Result<u64>> + Send;
+    fn size_bytes(&self, from: &[u8], to: &[u8], blocking: Blocking) -> impl Future<Output = Result<u64>> + Send;
 }
 
 /// An immutable, consistent view of a store.
@@ -57,7 +60,7 @@ pub trait Snapshot: Send + Sync + 'static {
     fn get_many(&self, keys: &[Bytes]) -> impl Future<Output = Result<Vec<Option<Bytes>>>> + Send;
 
     /// Calls `visit` with the value of each key, in the order of `keys`, without copying, until it returns false;
-    /// returns true if it did. For blocking threads, like `visit`.
+    /// returns true if it did. For modes `Thread` and `Inline`, like `visit`.
     fn visit_many(&self, keys: &[Bytes], visit: VisitValue<'_>) -> impl Future<Output = Result<bool>> + Send {
         async move {
             let found = self.get_many(keys).await?;
@@ -79,8 +82,8 @@ pub trait Snapshot: Send + Sync + 'static {
     /// Calls `visit` with every pair of `[from, to)`, in order, without copying, until it returns false; returns true
     /// if it did.
     ///
-    /// For blocking threads: a store on the local disk reads on the caller's own thread, since a scan of millions of
-    /// rows should neither copy them nor switch threads for them.
+    /// For `Blocking::Thread`: a store on the local disk reads on the caller's own thread, since a scan of millions of
+    /// rows should neither copy them nor switch threads for them. It refuses an inline caller.
     fn visit(&self, from: &[u8], to: &[u8], visit: VisitPair<'_>) -> impl Future<Output = Result<bool>> + Send {
         const CHUNK_LIMIT: Limit = Limit { rows: 1024, bytes: 1 << 20 };
         async move {

@@ -10,3 +10,4 @@ pub mod http; // HTTP/1.1 and HTTP/2 as one protocol of the transport
 pub mod account; // the account's keys, tokens and roles
 pub mod nosql; // Cosmos DB for NoSQL
 mod management; // the management API: inspecting and administering partitions
+pub mod router; // tells the HTTP APIs apart

@@ -20,6 +20,7 @@
 //! Modules are listed in reading order.
 
 mod route; // the resource that a path names
+mod authority; // what a caller may do
 mod request; // query string and body, decoded into types
 mod partitions; // partition reports, splits and merges
 mod keys; // logical partitions: sizes and request units
@@ -29,19 +30,21 @@ mod jobs; // splits, merges and copies in progress
 pub mod snapshots; // snapshots of the account: take, restore
 mod usage; // throttled requests, metrics, alerts
 mod test_controls; // controls for tests only
+pub mod http; // over HTTP
 
 use std::sync::Arc;
 
-use http::Method;
-use pleiad_engine::Engine;
+use pleiad_engine::{Action, Addressed, Admitted, ContainerName, Database, DatabaseName, Engine, WholeAccount};
 use pleiad_model::env::OffsetEnv;
 use pleiad_model::{Object, Result, Value, json};
 
 use crate::nosql::address::{Signing, decode_onto};
-use crate::nosql::reply::{Handled, Reply};
+use crate::nosql::reply::{ErrorReply, Handled, Reply};
 use crate::nosql::status::Status;
 use crate::nosql::translate::not_allowed;
-pub use request::ManagementRequest;
+use ManagementVerb::{Delete, Get, Post, Put};
+use authority::ManagementAuthority;
+pub use request::{ManagementRequest, ManagementVerb};
 use route::ManagementRoute;
 
 const ROOT: &str = "/_pleiad";
@@ -69,47 +72,57 @@ pub fn signing(link: &str) -> Signing<'_> {
     Signing { resource_type: "pleiad", link, lower_case_link: false }
 }
 
-/// Handles management requests against one engine.
-pub struct ManagementApi {
-    engine: Arc<Engine>,
+/// Handles one management request against one engine.
+pub struct ManagementApi<'r> {
+    engine: &'r Engine,
+    authority: &'r ManagementAuthority<'r>,
     /// The clock that tests may advance; `None` if test controls are disabled.
-    clock: Option<Arc<OffsetEnv>>,
+    clock: Option<&'r OffsetEnv>,
 }
 
-impl ManagementApi {
-    pub fn new(engine: Arc<Engine>, clock: Option<Arc<OffsetEnv>>) -> Self {
-        ManagementApi { engine, clock }
-    }
-
+impl ManagementApi<'_> {
     pub async fn answer(&self, request: &ManagementRequest<'_>) -> Handled {
-        match (request.method, ManagementRoute::parse(&request.names)?) {
-            (&Method::GET, ManagementRoute::Partitions(at)) => self.partitions(at),
-            (&Method::POST, ManagementRoute::Split(at, id)) => self.split(at, id, request).await,
-            (&Method::POST, ManagementRoute::Merge(at)) => self.merge(at, request).await,
-            (&Method::GET, ManagementRoute::Containers) => self.containers(),
-            (&Method::GET, ManagementRoute::Container(at)) => self.container(at),
-            (&Method::PUT, ManagementRoute::Container(at)) => self.create(at, request).await,
-            (&Method::GET, ManagementRoute::Keys(at)) => self.keys(at, request).await,
-            (&Method::GET, ManagementRoute::Statistics(at)) => self.statistics(at).await,
-            (&Method::GET, ManagementRoute::Throughput(of)) => self.throughput(of),
-            (&Method::PUT, ManagementRoute::Throughput(of)) => self.set_throughput(of, request).await,
-            (&Method::GET, ManagementRoute::Jobs) => self.jobs(),
-            (&Method::GET, ManagementRoute::Job(id)) => self.job(id),
-            (&Method::DELETE, ManagementRoute::Job(id)) => self.cancel_job(id).await,
-            (&Method::POST, ManagementRoute::CopyDatabase(from)) => self.copy_database(from, request).await,
-            (&Method::POST, ManagementRoute::Pause(id)) => self.pause_job(id, true),
-            (&Method::POST, ManagementRoute::Resume(id)) => self.pause_job(id, false),
-            (&Method::GET, ManagementRoute::Throttles) => self.throttles(),
-            (&Method::GET, ManagementRoute::Metrics) => self.metrics(),
-            (&Method::GET, ManagementRoute::Alerts) => self.alerts(),
-            (&Method::GET, ManagementRoute::Topology) => self.topology(),
-            (&Method::PUT, ManagementRoute::Hold(step)) => self.hold(step, true),
-            (&Method::DELETE, ManagementRoute::Hold(step)) => self.hold(step, false),
-            (&Method::PUT, ManagementRoute::Fault(at, id)) => self.set_fault(at, id, request),
-            (&Method::DELETE, ManagementRoute::Fault(at, id)) => self.clear_fault(at, id),
-            (&Method::POST, ManagementRoute::Clock) => self.move_clock(request),
+        match (request.verb, ManagementRoute::parse(&request.names)?) {
+            (Get, ManagementRoute::Partitions(at)) => self.partitions(at),
+            (Post, ManagementRoute::Split(at, id)) => self.split(at, id, request).await,
+            (Post, ManagementRoute::Merge(at)) => self.merge(at, request).await,
+            (Get, ManagementRoute::Containers) => self.containers(),
+            (Get, ManagementRoute::Container(at)) => self.container(at),
+            (Put, ManagementRoute::Container(at)) => self.create(at, request).await,
+            (Get, ManagementRoute::Keys(at)) => self.keys(at, request).await,
+            (Get, ManagementRoute::Statistics(at)) => self.statistics(at).await,
+            (Get, ManagementRoute::Throughput(of)) => self.throughput(of),
+            (Put, ManagementRoute::Throughput(of)) => self.set_throughput(of, request).await,
+            (Get, ManagementRoute::Jobs) => self.jobs(),
+            (Get, ManagementRoute::Job(id)) => self.job(id),
+            (Delete, ManagementRoute::Job(id)) => self.cancel_job(id).await,
+            (Post, ManagementRoute::CopyDatabase(from)) => self.copy_database(from, request).await,
+            (Post, ManagementRoute::Pause(id)) => self.pause_job(id, true),
+            (Post, ManagementRoute::Resume(id)) => self.pause_job(id, false),
+            (Get, ManagementRoute::Throttles) => self.throttles(),
+            (Get, ManagementRoute::Metrics) => self.metrics(),
+            (Get, ManagementRoute::Alerts) => self.alerts(),
+            (Get, ManagementRoute::Topology) => self.topology(),
+            (Put, ManagementRoute::Hold(step)) => self.hold(step, true),
+            (Delete, ManagementRoute::Hold(step)) => self.hold(step, false),
+            (Put, ManagementRoute::Fault(at, id)) => self.set_fault(at, id, request),
+            (Delete, ManagementRoute::Fault(at, id)) => self.clear_fault(at, id),
+            (Post, ManagementRoute::Clock) => self.move_clock(request),
             _ => Err(not_allowed()),
         }
+    }
+
+    /// For requests about the account. Each has been authorized by its verb; here it gets what it may do where.
+    fn admit(&self, action: Action) -> Result<Admitted<WholeAccount>, ErrorReply> {
+        self.engine.authorize(self.authority, action)
+    }
+
+    fn admit_database(&self, action: Action, name: &str) -> Result<Admitted<Arc<Database>>, ErrorReply> {
+        self.engine.authorize_database(self.authority, action, DatabaseName::Named(name), Addressed::Itself)
+    }
+
+    fn admit_container(&self, action: Action, name: ContainerName<'_>) -> Result<Admitted, ErrorReply> {
+        self.engine.authorize_container(self.authority, action, name, Addressed::Itself)
     }
 }
 

@@ -6,8 +6,8 @@ pub mod sdk; // what is known about particular SDKs
 pub mod http; // HTTP: decoder, encoder, signatures
 pub mod address; // the resource that a path names
 mod permissions; // authorization by resource token
-mod required_access; // the data actions that an operation needs
-mod role_access; // authorization by bearer token and roles
+mod required_actions; // what a caller must be allowed to do for an operation
+pub mod authority; // authorization by key, resource token, or bearer token and roles
 pub mod binary_json; // Cosmos binary JSON bodies
 pub mod batch; // many operations in one body, and their results
 pub mod hybrid_row; // HybridRow records, used by the .NET SDK
@@ -16,24 +16,18 @@ pub mod continuation; // signed continuation tokens
 pub(crate) mod translate; // operations to engine calls, engine responses to replies
 mod query_metrics; // query metrics as text
 mod encode; // resources as JSON
+pub mod messages; // errors as sentences
 pub mod status; // errors as status and substatus codes
 pub mod reply; // status, body, metadata
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use std::time::{Duration, UNIX_EPOCH};
 
-use ::http::HeaderValue;
-use bytes::Bytes;
 use pleiad_engine::{AccountHost, Engine};
 use pleiad_model::Consistency;
-use pleiad_model::env::OffsetEnv;
 
 use crate::account::{AccountAccess, Caller, TokenSigner};
-use crate::metrics::Metrics;
 use operation::Operation;
 use reply::Handled;
-use status::Status;
 
 /// The properties that the account reports about itself.
 #[derive(Clone, Debug)]
@@ -47,27 +41,9 @@ pub struct Account {
 
 /// The NoSQL API of one account, whatever the protocol.
 pub struct NosqlApi {
-    account_host: Arc<AccountHost>,
+    pub(crate) account_host: Arc<AccountHost>,
     access: Arc<AccountAccess>,
-    account: Account,
-}
-
-/// The HTTP front end of one account.
-pub struct Frontend {
-    api: NosqlApi,
-    /// The clock that tests may advance; `None` if test controls are disabled.
-    clock: Option<Arc<OffsetEnv>>,
-    metrics: Arc<Metrics>,
-    /// The certificate of the authority that signed the server's certificate, for clients to download.
-    certificate: Option<Bytes>,
-    body_bytes_max: usize,
-    /// Reject requests that arrive in clear text.
-    https_only: bool,
-    activity_seed: u64,
-    activity_count: AtomicU64,
-    /// When the server started, as an HTTP date.
-    started: HeaderValue,
-    next_transport_request_id: AtomicU64,
+    pub(crate) account: Account,
 }
 
 /// The context of one request. It uses one engine throughout, even if the account is restored meanwhile.
@@ -76,6 +52,7 @@ pub struct RequestContext<'f> {
     account: &'f Account,
     access: &'f AccountAccess,
     tokens: &'f Arc<TokenSigner>,
+    caller: &'f Caller,
 }
 
 impl NosqlApi {
@@ -87,55 +64,21 @@ impl NosqlApi {
     pub async fn execute(&self, operation: &Operation<'_>, caller: &Caller) -> Handled {
         let mut engine = self.account_host.engine();
         loop {
-            let handled = self.request_context(&engine).dispatch(operation, caller).await;
-            match self.account_host.replacement_for(&engine, is_unavailable(&handled)).await? {
+            let handled = self.request_context(&engine, caller).dispatch(operation).await;
+            match self.account_host.replacement_for(&engine, is_declined(&handled)).await? {
                 None => return handled,
                 Some(next) => engine = next,
             }
         }
     }
 
-    fn request_context<'f>(&'f self, engine: &'f Engine) -> RequestContext<'f> {
-        RequestContext { engine, account: &self.account, access: &self.access, tokens: &self.access.tokens }
+    fn request_context<'f>(&'f self, engine: &'f Engine, caller: &'f Caller) -> RequestContext<'f> {
+        RequestContext { engine, account: &self.account, access: &self.access, tokens: &self.access.tokens, caller }
     }
 }
 
 /// Whether the engine declined to execute the request, as opposed to reporting an outcome: after a restore the request
 /// then runs on the new engine.
-fn is_unavailable(handled: &Handled) -> bool {
-    matches!(handled, Err(error) if error.failure.status == Status::ServiceUnavailable)
-}
-
-impl Frontend {
-    pub fn new(
-        api: NosqlApi,
-        metrics: Arc<Metrics>,
-        certificate: Option<Bytes>,
-        body_bytes_max: usize,
-        https_only: bool,
-    ) -> Self {
-        let engine = api.account_host.engine();
-        let (activity_seed, activity_count) = (engine.random_u64(), AtomicU64::new(0));
-        let started = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_millis(engine.now_ms()));
-        let started = HeaderValue::from_str(&started).unwrap_or(HeaderValue::from_static(""));
-        let (clock, next_transport_request_id) = (None, AtomicU64::new(1));
-        Frontend {
-            api,
-            clock,
-            metrics,
-            certificate,
-            body_bytes_max,
-            https_only,
-            activity_seed,
-            activity_count,
-            started,
-            next_transport_request_id,
-        }
-    }
-
-    /// Enables the test controls; tests may advance this clock.
-    pub fn with_test_controls(mut self, clock: Arc<OffsetEnv>) -> Self {
-        self.clock = Some(clock);
-        self
-    }
+pub(crate) fn is_declined(handled: &Handled) -> bool {
+    handled.as_ref().is_err_and(|error| error.failure.is_declined)
 }

@@ -25,6 +25,27 @@ fn a_dependency_that_is_not_allowed_is_found() {
     finds(arrows::check(&tree), &[found]);
 }
 
+// ---- seams
+
+#[test]
+fn protocol_code_that_reaches_past_the_engine_is_found() {
+    let tree = SourceTree::of(&[
+        ("crates/wire/src/nosql/items.rs", "use pleiad_engine::catalog::CatalogTree;\nfn f(m: &http::Method) {}\n"),
+        ("crates/wire/src/nosql/http/decode.rs", "fn f(m: &http::Method) {}\n"),
+        (
+            "crates/wire/src/mongo.rs",
+            "//! Not a CatalogTree.\nconst A: &str = \"CatalogTree\";\nuse a::Arc<Partition>;\n",
+        ),
+        ("crates/wire/src/transport/accept.rs", "#[cfg(test)]\nmod tests {\n    use hyper::Request;\n}\n"),
+        ("crates/wire/src/nosql/items/tests.rs", "use http::HeaderMap;\n"),
+        ("crates/engine/src/feed.rs", "use crate::catalog::CatalogTree;\n"),
+    ]);
+    let found = ["items.rs: `CatalogTree`", "items.rs: `http::Method`", "mongo.rs: `Arc<Partition>`"];
+    let mut findings = seams::check(&tree);
+    findings.sort_by_key(|found| !found.contains("items.rs"));
+    finds(findings, &found);
+}
+
 #[test]
 fn a_crate_missing_in_the_table_is_found() {
     let tree =
@@ -185,6 +206,20 @@ fn golden_pages_without_answer_or_run_are_found() {
     finds(golden::check(&tree), &["tests/golden/sql/b has neither `----` nor `values`"]);
     finds(golden::not_run(&tree, "/repo/tests/golden/a\nsql/b\nsql/c\n"), &[]);
     finds(golden::not_run(&tree, "a\nsql/c\n"), &["tests/golden/sql/b was not run"]);
+}
+
+// ---- item path
+
+#[test]
+fn words_of_a_protocol_on_the_item_path_are_found() {
+    let tree = SourceTree::of(&[
+        ("crates/partition/src/partition/checks.rs", "const X: &str = \"see https://aka.ms/x\";"),
+        ("crates/engine/src/item.rs", "const X: &str = \"send x-ms-date\";"),
+        ("crates/engine/src/item/tests.rs", "const X: &str = \"send x-ms-date\";"),
+        ("crates/wire/src/nosql/messages.rs", "const X: &str = \"send x-ms-date\";"),
+    ]);
+    finds(seams::check(&tree), &["item.rs: `x-ms-`", "checks.rs: `aka.ms/`"]);
+    assert!(seams::check_parts(&tree).iter().any(|found| found.contains("crates/engine/src/meter.rs")));
 }
 
 // ---- hosts

@@ -1,9 +1,9 @@
 //! Account snapshots: what they hold, what a restore brings back, and what stays valid for clients.
 
+use pleiad_model::{Fact, Kind};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use pleiad_model::Kind;
 use pleiad_model::env::ManualEnv;
 use pleiad_storage::Memory;
 use pleiad_storage::testing::{FaultPlan, FaultPoint, Faulty};
@@ -52,8 +52,8 @@ async fn ids(engine: &Engine) -> BTreeSet<usize> {
 }
 
 async fn split(engine: &Engine) {
-    let job = engine.split(C, None, None).await.unwrap();
-    engine.wait_for_job(job).await.unwrap();
+    let job = engine.split(at_container(engine, C).unwrap(), None, None).await.unwrap();
+    engine.catalog.jobs().wait_ended(job).await.unwrap();
 }
 
 /// Makes changes of every kind that a restore must undo.
@@ -71,26 +71,26 @@ async fn a_snapshot_can_be_restored_repeatedly() {
     for store in [AnyStore::Memory(Memory::new()), AnyStore::Embedded(disk(dir.path()))] {
         let host = new_host(store).await;
         fill(&host.engine(), 0, 20).await;
-        let taken = host.take_snapshot("clean", false).await.unwrap();
+        let taken = host.take_snapshot(&whole(&host.engine()), "clean", false).await.unwrap();
         assert!(taken.name == "clean" && taken.bytes > 0 && taken.taken_ms > 0);
         for round in 0..5 {
             change_everything(&host.engine()).await;
             if round == 3 {
-                let rid = host.engine().find_database("db").unwrap().rid;
+                let rid = find_database(&host.engine(), "db").unwrap().rid;
                 host.engine().catalog.delete_database(rid).await.unwrap();
             }
-            host.restore("clean").await.unwrap();
+            host.restore(&whole(&host.engine()), "clean").await.unwrap();
             let engine = host.engine();
             assert_eq!(ids(&engine).await, (0..20).collect(), "round {round}");
             assert_eq!(engine.catalog.tree().databases.len(), 1);
-            assert_eq!(engine.partitions(C).unwrap().len(), 4);
+            assert_eq!(engine.partitions(&at_container(&engine, C).unwrap()).unwrap().len(), 4);
             assert_sound(&engine).await;
         }
         host.close().await;
     }
     let host = AccountHost::new(Arc::into_inner(open(disk(dir.path()), LIMITS).await).unwrap());
     assert_eq!(ids(&host.engine()).await, (0..20).collect(), "after a restart");
-    assert_eq!(host.snapshots().await.unwrap().len(), 1);
+    assert_eq!(host.snapshots(&whole(&host.engine())).await.unwrap().len(), 1);
     host.close().await;
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 4, "FORMAT, LIVE, one store, the snapshots");
 }
@@ -99,17 +99,24 @@ async fn a_snapshot_can_be_restored_repeatedly() {
 async fn snapshot_names_are_validated_and_unique() {
     let host = new_host(Memory::new()).await;
     let longest = "n".repeat(255);
-    host.take_snapshot(&longest, false).await.unwrap();
+    host.take_snapshot(&whole(&host.engine()), &longest, false).await.unwrap();
     for wrong in ["", "a/b", "a?", "a#", "a\\b", "ends ", &"n".repeat(256)] {
-        assert_eq!(host.take_snapshot(wrong, false).await.unwrap_err().kind, Kind::Invalid, "{wrong:?}");
+        assert_eq!(
+            host.take_snapshot(&whole(&host.engine()), wrong, false).await.unwrap_err().kind,
+            Kind::Invalid,
+            "{wrong:?}"
+        );
     }
-    assert_eq!(host.take_snapshot(&longest, false).await.unwrap_err().kind, Kind::Conflict);
+    assert_eq!(host.take_snapshot(&whole(&host.engine()), &longest, false).await.unwrap_err().kind, Kind::Conflict);
     fill(&host.engine(), 0, 1).await;
-    host.take_snapshot(&longest, true).await.unwrap();
-    host.restore(&longest).await.unwrap();
+    host.take_snapshot(&whole(&host.engine()), &longest, true).await.unwrap();
+    host.restore(&whole(&host.engine()), &longest).await.unwrap();
     assert_eq!(ids(&host.engine()).await.len(), 1, "the later snapshot has replaced the earlier one");
-    host.delete_snapshot(&longest).await.unwrap();
-    for rejected in [host.delete_snapshot(&longest).await, host.restore(&longest).await.map(drop)] {
+    host.delete_snapshot(&whole(&host.engine()), &longest).await.unwrap();
+    for rejected in [
+        host.delete_snapshot(&whole(&host.engine()), &longest).await,
+        host.restore(&whole(&host.engine()), &longest).await.map(drop),
+    ] {
         assert_eq!(rejected.unwrap_err().kind, Kind::NotFound);
     }
     assert_eq!(ids(&host.engine()).await.len(), 1, "rejected requests change nothing");
@@ -120,7 +127,7 @@ async fn snapshot_names_are_validated_and_unique() {
 async fn etags_and_rids_are_not_reused_after_a_restore() {
     let host = new_host(Memory::new()).await;
     fill(&host.engine(), 0, 8).await;
-    host.take_snapshot("clean", false).await.unwrap();
+    host.take_snapshot(&whole(&host.engine()), "clean", false).await.unwrap();
     let mut etags = BTreeSet::new();
     let mut rids = BTreeSet::new();
     let mut containers = BTreeSet::new();
@@ -134,7 +141,7 @@ async fn etags_and_rids_are_not_reused_after_a_restore() {
         assert!(rids.insert(record.docnum), "a _rid was assigned twice");
         let other = container(&engine, "other", &["/pk"], 4).await;
         assert!(containers.insert(other.rid), "a container's _rid was assigned twice");
-        host.restore("clean").await.unwrap();
+        host.restore(&whole(&host.engine()), "clean").await.unwrap();
         let engine = host.engine();
         let token = SessionToken(vec![(served_by.range, served_by.lsn)]);
         let read = engine.read_item(&admit(&engine, "c"), Some(&pk("1")), Target::Named("1"), None, Some(&token)).await;
@@ -150,13 +157,18 @@ async fn etags_and_rids_are_not_reused_after_a_restore() {
 async fn session_tokens_stay_valid_for_a_dropped_and_restored_container() {
     let host = new_host(Memory::new()).await;
     fill(&host.engine(), 0, 8).await;
-    host.take_snapshot("clean", false).await.unwrap();
+    host.take_snapshot(&whole(&host.engine()), "clean", false).await.unwrap();
     let engine = host.engine();
     let at = admit(&engine, "c");
     fill(&engine, 8, 40).await;
-    let seen: Vec<(u32, u64)> = engine.partitions(C).unwrap().iter().map(|one| (one.range.id, one.lsn)).collect();
+    let seen: Vec<(u32, u64)> = engine
+        .partitions(&at_container(&engine, C).unwrap())
+        .unwrap()
+        .iter()
+        .map(|one| (one.range.id, one.lsn))
+        .collect();
     engine.catalog.delete_container(at.container().rid).await.unwrap();
-    host.restore("clean").await.unwrap();
+    host.restore(&whole(&host.engine()), "clean").await.unwrap();
     let engine = host.engine();
     for n in 0..8usize {
         let (id, token) = (n.to_string(), SessionToken(seen.clone()));
@@ -172,10 +184,10 @@ async fn high_water_marks_survive_a_snapshot_without_the_container() {
     host.engine().catalog.create_database("keep", ThroughputRequest::Unspecified).await.unwrap();
     let rid = admit(&host.engine(), "c").container().rid;
     host.engine().catalog.delete_container(rid).await.unwrap();
-    host.take_snapshot("without", false).await.unwrap();
+    host.take_snapshot(&whole(&host.engine()), "without", false).await.unwrap();
     container(&host.engine(), "c", &["/pk"], 4).await;
     fill(&host.engine(), 0, 8).await;
-    host.take_snapshot("with", false).await.unwrap();
+    host.take_snapshot(&whole(&host.engine()), "with", false).await.unwrap();
     let engine = host.engine();
     let (mut etags, mut rids) = (BTreeSet::new(), BTreeSet::new());
     for _ in 0..40 {
@@ -184,10 +196,15 @@ async fn high_water_marks_survive_a_snapshot_without_the_container() {
         assert!(etags.insert(record.etag().to_string()) && rids.insert(record.docnum));
         delete(&engine, &at, "n", "1").await.result.unwrap();
     }
-    let seen: Vec<(u32, u64)> = engine.partitions(C).unwrap().iter().map(|one| (one.range.id, one.lsn)).collect();
+    let seen: Vec<(u32, u64)> = engine
+        .partitions(&at_container(&engine, C).unwrap())
+        .unwrap()
+        .iter()
+        .map(|one| (one.range.id, one.lsn))
+        .collect();
     drop(engine);
-    host.restore("without").await.unwrap();
-    host.restore("with").await.unwrap();
+    host.restore(&whole(&host.engine()), "without").await.unwrap();
+    host.restore(&whole(&host.engine()), "with").await.unwrap();
     let engine = host.engine();
     let at = admit(&engine, "c");
     let token = SessionToken(seen.clone());
@@ -203,7 +220,7 @@ async fn high_water_marks_survive_a_snapshot_without_the_container() {
 #[tokio::test]
 async fn a_restored_container_reuses_no_range_id() {
     let host = new_host(Memory::new()).await;
-    host.take_snapshot("clean", false).await.unwrap();
+    host.take_snapshot(&whole(&host.engine()), "clean", false).await.unwrap();
     let map = || admit(&host.engine(), "c").container().map.clone();
     let before = map();
     let mut known = vec![before.clone()];
@@ -212,7 +229,7 @@ async fn a_restored_container_reuses_no_range_id() {
         known.push(map());
         let rid = admit(&host.engine(), "c").container().rid;
         host.engine().catalog.delete_container(rid).await.unwrap();
-        host.restore("clean").await.unwrap();
+        host.restore(&whole(&host.engine()), "clean").await.unwrap();
         let now = map();
         for range in now.ranges() {
             assert!(known.iter().all(|map| map.by_id(range.id).is_none()), "a range id was reused");
@@ -236,7 +253,7 @@ async fn a_restored_container_reuses_no_range_id() {
 async fn the_change_feed_continues_after_a_restore() {
     let host = new_host(Memory::new()).await;
     fill(&host.engine(), 0, 8).await;
-    host.take_snapshot("clean", false).await.unwrap();
+    host.take_snapshot(&whole(&host.engine()), "clean", false).await.unwrap();
     fill(&host.engine(), 8, 40).await;
     split(&host.engine()).await;
     let read = async |engine: &Engine, from: ChangeFrom| {
@@ -255,7 +272,7 @@ async fn the_change_feed_continues_after_a_restore() {
     };
     let (seen, position) = read(&host.engine(), ChangeFrom::Beginning).await;
     assert_eq!(seen.len(), 40);
-    host.restore("clean").await.unwrap();
+    host.restore(&whole(&host.engine()), "clean").await.unwrap();
     let engine = host.engine();
     let (seen, position) = read(&engine, position).await;
     assert_eq!(seen, Vec::<String>::new(), "restored items are not changes");
@@ -267,14 +284,14 @@ async fn the_change_feed_continues_after_a_restore() {
 #[tokio::test]
 async fn restored_partitions_are_children_of_those_they_replace() {
     let host = new_host(Memory::new()).await;
-    host.take_snapshot("clean", false).await.unwrap();
-    host.restore("clean").await.unwrap();
+    host.take_snapshot(&whole(&host.engine()), "clean", false).await.unwrap();
+    host.restore(&whole(&host.engine()), "clean").await.unwrap();
     let map = || admit(&host.engine(), "c").container().map.clone();
     let before = map();
     assert_eq!(before.ranges().iter().map(|range| range.id).collect::<Vec<_>>(), [0, 1, 2, 3], "the ranges stay");
     split(&host.engine()).await;
     let between = map();
-    host.restore("clean").await.unwrap();
+    host.restore(&whole(&host.engine()), "clean").await.unwrap();
     let after = map();
     assert!(after.epoch > between.epoch);
     for range in after.ranges() {
@@ -295,7 +312,7 @@ async fn restored_partitions_are_children_of_those_they_replace() {
 
 async fn split_and_restore(host: &Arc<AccountHost>) -> pleiad_model::partition_map::PartitionMap {
     split(&host.engine()).await;
-    host.restore("clean").await.unwrap();
+    host.restore(&whole(&host.engine()), "clean").await.unwrap();
     admit(&host.engine(), "c").container().map.clone()
 }
 
@@ -305,19 +322,19 @@ async fn a_split_in_progress_continues_after_a_restore() {
         let host = new_host(Memory::new()).await;
         fill(&host.engine(), 0, 40).await;
         let engine = host.engine();
-        engine.hold_jobs_at(step);
-        engine.split(C, None, None).await.unwrap();
-        engine.wait_until_job_held_at(step).await;
-        host.take_snapshot("in the middle", false).await.unwrap();
-        engine.release_jobs_at(step);
-        let job = engine.jobs().iter().map(|report| report.task.id()).max().unwrap();
-        engine.wait_for_job(job).await.unwrap();
+        engine.catalog.jobs().hold(step);
+        engine.split(at_container(&engine, C).unwrap(), None, None).await.unwrap();
+        engine.catalog.jobs().wait_held_at(step).await;
+        host.take_snapshot(&whole(&host.engine()), "in the middle", false).await.unwrap();
+        engine.catalog.jobs().release(step);
+        let job = engine.catalog.jobs().reports().iter().map(|report| report.task.id()).max().unwrap();
+        engine.catalog.jobs().wait_ended(job).await.unwrap();
         split(&engine).await;
         let known = admit(&engine, "c").container().map.clone();
         drop(engine);
-        host.restore("in the middle").await.unwrap();
+        host.restore(&whole(&host.engine()), "in the middle").await.unwrap();
         let engine = host.engine();
-        engine.wait_for_job(job).await.unwrap();
+        engine.catalog.jobs().wait_ended(job).await.unwrap();
         let now = admit(&engine, "c").container().map.clone();
         assert_eq!(now.ranges().len(), 5, "{step}");
         for replaced in known.ranges() {
@@ -339,17 +356,22 @@ async fn a_split_in_progress_continues_after_a_restore() {
 async fn waiting_for_a_job_fails_when_a_restore_stops_it() {
     let host = new_host(Memory::new()).await;
     fill(&host.engine(), 0, 8).await;
-    host.take_snapshot("clean", false).await.unwrap();
+    host.take_snapshot(&whole(&host.engine()), "clean", false).await.unwrap();
     let engine = host.engine();
-    engine.hold_jobs_at(JobStep::Copy);
-    let jobs = [engine.split(C, None, None).await.unwrap(), engine.copy_database("db", "other").await.unwrap()];
-    engine.wait_until_job_held_at(JobStep::Copy).await;
+    engine.catalog.jobs().hold(JobStep::Copy);
+    let jobs = [
+        engine.split(at_container(&engine, C).unwrap(), None, None).await.unwrap(),
+        engine.catalog.begin_copy("db", "other").await.unwrap(),
+    ];
+    engine.catalog.jobs().wait_held_at(JobStep::Copy).await;
     let wait = |id| {
         let engine = engine.clone();
-        tokio::spawn(async move { [engine.wait_for_job(id).await, engine.cancel_job(id).await] })
+        tokio::spawn(
+            async move { [engine.catalog.jobs().wait_ended(id).await, engine.catalog.jobs().cancel(id).await] },
+        )
     };
     let waiting = jobs.map(wait);
-    host.restore("clean").await.unwrap();
+    host.restore(&whole(&host.engine()), "clean").await.unwrap();
     for waited in waiting {
         for result in waited.await.unwrap() {
             assert_eq!(result.unwrap_err().kind, Kind::Unavailable);
@@ -368,15 +390,15 @@ async fn a_failed_restore_leaves_the_account_unchanged() {
         let store = AnyStore::Faulty(Faulty::new(Memory::new(), script.clone()));
         let host = new_host(store).await;
         fill(&host.engine(), 0, 4).await;
-        host.take_snapshot("clean", false).await.unwrap();
+        host.take_snapshot(&whole(&host.engine()), "clean", false).await.unwrap();
         fill(&host.engine(), 4, 8).await;
         script.fail(call, 0);
-        host.restore("clean").await.unwrap_err();
+        host.restore(&whole(&host.engine()), "clean").await.unwrap_err();
         script.restart();
         let engine = host.current_engine().await.unwrap();
         assert_eq!(ids(&engine).await, (0..8).collect(), "{call:?}");
         fill(&engine, 8, 10).await;
-        host.restore("clean").await.unwrap();
+        host.restore(&whole(&host.engine()), "clean").await.unwrap();
         assert_eq!(ids(&host.engine()).await, (0..4).collect(), "{call:?}");
     }
 }
@@ -402,8 +424,8 @@ impl Writers {
             let mut engine = host.engine();
             loop {
                 let written = create(&engine, &admit(&engine, "c"), &id, &id).await.result;
-                let rejected = matches!(&written, Err(error) if error.kind == Kind::Unavailable);
-                match host.replacement_for(&engine, rejected).await.unwrap() {
+                let is_declined = written.as_ref().is_err_and(|error| error.fact() == Some(&Fact::Stopping));
+                match host.replacement_for(&engine, is_declined).await.unwrap() {
                     Some(next) => engine = next,
                     None => break drop(written.unwrap()),
                 }
@@ -431,15 +453,15 @@ async fn writers_continue_across_restores() {
     let dir = tempfile::tempdir().unwrap();
     let host = new_host(disk(dir.path())).await;
     fill(&host.engine(), 0, 4).await;
-    host.take_snapshot("clean", false).await.unwrap();
+    host.take_snapshot(&whole(&host.engine()), "clean", false).await.unwrap();
     let writers = Writers::begin(&host);
     for _ in 0..10 {
         short_pause().await;
-        host.restore("clean").await.unwrap();
+        host.restore(&whole(&host.engine()), "clean").await.unwrap();
         assert!(ids(&host.engine()).await.is_superset(&(0..4).collect()));
     }
     writers.end().await;
-    host.restore("clean").await.unwrap();
+    host.restore(&whole(&host.engine()), "clean").await.unwrap();
     assert_eq!(ids(&host.engine()).await, (0..4).collect());
     assert_sound(&host.engine()).await;
     host.close().await;
@@ -450,12 +472,12 @@ async fn writers_continue_across_restores() {
 async fn writers_continue_across_failed_restores() {
     let script = FaultPlan::default();
     let host = new_host(AnyStore::Faulty(Faulty::new(Memory::new(), script.clone()))).await;
-    host.take_snapshot("empty", false).await.unwrap();
+    host.take_snapshot(&whole(&host.engine()), "empty", false).await.unwrap();
     let writers = Writers::begin(&host);
     for _ in 0..40 {
         short_pause().await;
         script.fail(FaultPoint::MakeCurrent, 0);
-        host.restore("empty").await.unwrap_err();
+        host.restore(&whole(&host.engine()), "empty").await.unwrap_err();
         script.restart();
     }
     let end = writers.end().await;
@@ -470,10 +492,15 @@ async fn snapshots_report_when_they_were_taken() {
     let store = Arc::new(AnyStore::Memory(Memory::new()));
     let engine = reopen_at(store, LIMITS, env.clone()).await;
     let host = AccountHost::new(Arc::into_inner(engine).unwrap());
-    host.take_snapshot("one", false).await.unwrap();
+    host.take_snapshot(&whole(&host.engine()), "one", false).await.unwrap();
     env.advance_ms(5);
-    host.take_snapshot("a later one", false).await.unwrap();
-    let reported: Vec<(String, u64)> =
-        host.snapshots().await.unwrap().into_iter().map(|info| (info.name, info.taken_ms)).collect();
+    host.take_snapshot(&whole(&host.engine()), "a later one", false).await.unwrap();
+    let reported: Vec<(String, u64)> = host
+        .snapshots(&whole(&host.engine()))
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|info| (info.name, info.taken_ms))
+        .collect();
     assert_eq!(reported, [("a later one".to_owned(), 1_700_000_000_005), ("one".to_owned(), 1_700_000_000_000)]);
 }

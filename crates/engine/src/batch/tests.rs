@@ -1,8 +1,7 @@
 //! Transactional batch and bulk as a client sees them.
 
+use pleiad_model::{Consistency, Kind};
 use std::sync::Arc;
-
-use pleiad_model::Consistency;
 
 use super::*;
 use crate::testing::*;
@@ -50,7 +49,7 @@ async fn s114_a_failed_batch_writes_nothing_and_is_charged_for_its_work() {
     assert_eq!(kinds(&answers), want);
     assert!(answer.charge_ru > 30.0, "{}", answer.charge_ru);
     assert_eq!(kind(read(&engine, &at, "0", "a").await), Kind::NotFound);
-    assert_eq!(at.container.partitions.iter().map(|partition| partition.lsn()).max(), Some(1));
+    assert_eq!(at.container().partitions.iter().map(|partition| partition.lsn()).max(), Some(1));
 }
 
 #[tokio::test]
@@ -92,7 +91,7 @@ async fn bulk_results_are_in_request_order() {
     let answers = engine.run_bulk(&at, None, None, &operations, true, None).await.result.unwrap();
     let want: Vec<Option<Kind>> = (0..20).map(|n| (n == 3).then_some(Kind::Conflict)).collect();
     assert_eq!(kinds(&answers), want);
-    assert_eq!(items_per_partition(&at.container).iter().sum::<u64>(), 20);
+    assert_eq!(items_per_partition(at.container()).iter().sum::<u64>(), 20);
     assert_sound(&engine).await;
 }
 
@@ -135,7 +134,7 @@ async fn a_batch_in_a_fixed_container_reaches_all_items() {
     let engine = account().await;
     let definition = pleiad_model::policy::ContainerDefinition::create(&parse(r#"{"id":"c"}"#));
     let Ok(definition) = definition else { return };
-    let database = engine.find_database("db").unwrap().rid;
+    let database = find_database(&engine, "db").unwrap().rid;
     let new = crate::catalog::NewContainer { definition, throughput: crate::ThroughputRequest::Unspecified };
     engine.catalog.create_container(database, new).await.unwrap();
     let at = admit(&engine, "c");

@@ -11,9 +11,8 @@ use pleiad_model::partition_key::{EpkRange, initial_ranges};
 use pleiad_model::partition_map::{PartitionKeyRange, PartitionMap};
 use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::resource_id::{ContainerRid, DatabaseRid, OfferRid};
-use pleiad_model::{Error, Kind, Result};
+use pleiad_model::{Error, Fact, Kind, Result};
 use pleiad_partition::governor::Caps;
-use pleiad_partition::partition::{ALREADY_EXISTS, RESOURCE_NOT_FOUND};
 use pleiad_partition::{IndexingConfig, Schema};
 
 use super::Catalog;
@@ -41,7 +40,7 @@ impl Catalog {
         let throughput = throughput.check(&self.limits.governance)?;
         let mut change = self.begin().await;
         if change.tree.is_name_taken(id) {
-            return Err(Error::conflict(ALREADY_EXISTS));
+            return Err(Fact::ResourceExists.into());
         }
         change.counters.database += 1;
         let database = Database::new(id.to_owned(), DatabaseRid(change.counters.database), change.version);
@@ -57,7 +56,7 @@ impl Catalog {
 
     pub async fn delete_database(&self, rid: DatabaseRid) -> Result<()> {
         let mut change = self.begin().await;
-        let database = change.tree.database_by_rid(rid).cloned().ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))?;
+        let database = change.tree.database_by_rid(rid).cloned().ok_or(Fact::ResourceMissing)?;
         rows::delete_database(&mut change.batch, &database);
         change.remove_offer(OfferOwner::Database(rid));
         for container in database.containers.values() {
@@ -83,7 +82,7 @@ impl Catalog {
         let mut change = self.begin().await;
         let mut owner = change.owner(database)?;
         if owner.container(&new.definition.id).is_some() {
-            return Err(Error::conflict(ALREADY_EXISTS));
+            return Err(Fact::ResourceExists.into());
         }
         check_encryption_keys(&owner, &new.definition)?;
         new.definition.indexed_by.clear();
@@ -153,7 +152,7 @@ impl Catalog {
     ) -> Result<Arc<Container>> {
         let mut change = self.begin().await;
         let mut owner = change.owner(rid.database)?;
-        let old = owner.containers.get(&rid.number).cloned().ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))?;
+        let old = owner.containers.get(&rid.number).cloned().ok_or(Fact::ResourceMissing)?;
         let definition = replace(&old.definition)?;
         check_supported(&definition)?;
         let container = self.put_definition(&mut change, &mut owner, &old, definition)?;
@@ -247,8 +246,7 @@ impl Catalog {
     pub async fn delete_container(&self, rid: ContainerRid) -> Result<()> {
         let mut change = self.begin().await;
         let mut owner = change.owner(rid.database)?;
-        let container =
-            owner.containers.get(&rid.number).cloned().ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))?;
+        let container = owner.containers.get(&rid.number).cloned().ok_or(Fact::ResourceMissing)?;
         global_index::check_not_a_source(&container)?;
         change.counters.note_deleted(&container);
         rows::delete_container(&mut change.batch, &container);
@@ -264,7 +262,7 @@ impl Catalog {
     /// `caps` are the new limits of the throughput buckets; `None` leaves them as they are.
     pub async fn replace_offer(&self, rid: OfferRid, requested: OfferChange, caps: Option<Caps>) -> Result<Arc<Offer>> {
         let change = self.begin().await;
-        let old = change.tree.offers.get(&rid.0).cloned().ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))?;
+        let old = change.tree.offers.get(&rid.0).cloned().ok_or(Fact::ResourceMissing)?;
         let throughput = self.new_throughput(&change.tree, &old, requested)?;
         check_fixed(&change.tree, old.owner, throughput)?;
         if throughput != old.throughput && change.tree.is_scaling(&old, &self.limits) {
@@ -281,8 +279,7 @@ impl Catalog {
     /// have, and the sum becomes the provisioned throughput. Without targets, it is divided evenly again.
     pub async fn redistribute(&self, rid: ContainerRid, targets: &BTreeMap<u32, u32>) -> Result<Arc<Offer>> {
         let change = self.begin().await;
-        let container =
-            change.tree.container_by_rid(rid).cloned().ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))?;
+        let container = change.tree.container_by_rid(rid).cloned().ok_or(Fact::ResourceMissing)?;
         let old = change.tree.offer(OfferOwner::Container(rid)).cloned();
         let old = old.ok_or_else(|| Error::invalid("The container has no throughput of its own to redistribute."))?;
         let (redistribution, throughput) =
@@ -405,7 +402,7 @@ impl CatalogChange {
 }
 
 fn owner_missing() -> Error {
-    Error::new(Kind::OwnerNotFound, "Owner resource does not exist")
+    Fact::OwnerMissing.into()
 }
 
 fn check_supported(definition: &ContainerDefinition) -> Result<()> {

@@ -16,11 +16,11 @@ use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::resource_id::{
     ClientEncryptionKeyRid, ContainerRid, DatabaseRid, ItemRid, OfferRid, ScriptRid, looks_like_database_rid,
 };
-use pleiad_model::{Error, Kind, Result, percent};
+use pleiad_model::{Fact, Result, percent};
 use pleiad_partition::Schema;
-use pleiad_partition::partition::{ALREADY_EXISTS, RESOURCE_NOT_FOUND};
-use pleiad_storage::{AnySnapshot, Batch, Store};
+use pleiad_storage::{AnySnapshot, Batch, Blocking, Store};
 
+use super::job_error::{JobError, JobOutdated};
 use super::publish::CatalogChange;
 use super::script::Script;
 use super::tree::{Container, Database, EncryptionKey, Offer, OfferOwner};
@@ -54,9 +54,9 @@ impl Catalog {
     pub(crate) async fn begin_copy(&self, from: &str, to: &str) -> Result<u64> {
         check_resource_name(to)?;
         let mut change = self.begin().await;
-        let from = change.tree.database(from).ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))?.rid;
+        let from = change.tree.database(from).ok_or(Fact::ResourceMissing)?.rid;
         if change.tree.is_name_taken(to) {
-            return Err(Error::conflict(ALREADY_EXISTS));
+            return Err(Fact::ResourceExists.into());
         }
         let (id, started_ms) = (change.version.number, self.env.now_ms());
         let copy = Arc::new(DatabaseCopy { id, from, to: to.to_owned(), shards: Vec::new(), started_ms });
@@ -67,17 +67,18 @@ impl Catalog {
     }
 
     /// Takes the snapshot and decides what is copied. A copy that starts again after a crash takes a new snapshot.
-    pub(crate) async fn plan_copy(&self, id: u64) -> Result<CopyPlan> {
+    /// `None` while an index transformation is running.
+    pub(crate) async fn plan_copy(&self, id: u64) -> Result<Option<CopyPlan>, JobError> {
         let mut change = self.begin().await;
-        let copy = change.tree.copies.get(&id).cloned().ok_or_else(copy_outdated)?;
-        let database = change.tree.database_by_rid(copy.from).cloned().ok_or_else(copy_outdated)?;
+        let copy = change.tree.copies.get(&id).cloned().ok_or(JobOutdated::CopyDropped)?;
+        let database = change.tree.database_by_rid(copy.from).cloned().ok_or(JobOutdated::CopyDropped)?;
         if database.containers.values().any(|container| container.index_transformation.is_some()) {
-            return Err(Error::new(Kind::Locked, "an index is on its way to another policy"));
+            return Ok(None);
         }
         // The catalog lock is held, so the catalog does not change. The empty commit waits for all queued writes, so
         // that the snapshot has them.
         self.committer.commit(Batch::default()).await?;
-        let snapshot = self.store.snapshot().await?;
+        let snapshot = self.store.snapshot(Blocking::Suspend).await?;
         let is_of = |offer: &&Arc<Offer>| match offer.owner {
             OfferOwner::Database(rid) => rid == copy.from,
             OfferOwner::Container(rid) => rid.database == copy.from,
@@ -97,13 +98,13 @@ impl Catalog {
         change.put_copy(&DatabaseCopy { shards, ..DatabaseCopy::clone(&copy) });
         self.publish(change).await?;
         self.shard_dropper().start(copy.shards.clone());
-        Ok(CopyPlan { snapshot, containers, database, offers })
+        Ok(Some(CopyPlan { snapshot, containers, database, offers }))
     }
 
     /// Publishes the copy.
-    pub(crate) async fn finish_copy(&self, id: u64, plan: &CopyPlan) -> Result<()> {
+    pub(crate) async fn finish_copy(&self, id: u64, plan: &CopyPlan) -> Result<(), JobError> {
         let mut change = self.begin().await;
-        let copy = change.remove_copy(id).ok_or_else(copy_outdated)?;
+        let copy = change.remove_copy(id).ok_or(JobOutdated::CopyDropped)?;
         change.counters.database += 1;
         let rid = DatabaseRid(change.counters.database);
         let mut database = Database::new(copy.to.clone(), rid, change.version);
@@ -121,7 +122,7 @@ impl Catalog {
         change.tree.put_database(database);
         // The original may have been waiting for splits, and jobs are not copied.
         change.split_candidates = containers.into_values().collect();
-        self.publish(change).await
+        Ok(self.publish(change).await?)
     }
 
     async fn copy_container(
@@ -131,8 +132,8 @@ impl Catalog {
         plan: &CopyPlan,
         owner: &Database,
         rids: &NewRids,
-    ) -> Result<Container> {
-        let rid = rids.get(&old.rid).copied().ok_or_else(copy_outdated)?;
+    ) -> Result<Container, JobError> {
+        let rid = rids.get(&old.rid).copied().ok_or(JobOutdated::CopyDropped)?;
         let partitions = rows::open_partitions(map, &self.store, &self.committer).await?;
         let version = change.version;
         let (definition, computed) = (definition_in_copy(&old.definition, rids), old.computed.clone());
@@ -280,8 +281,4 @@ fn resource_by_rid(to: &Database, old: &Container, within: &[&str]) -> Option<St
     let item = ItemRid::parse(&rid).map(|rid| ItemRid { container, ..rid }.to_string());
     let rid = item.or_else(|| ScriptRid::parse(&rid).map(|rid| ScriptRid { container, ..rid }.to_string()))?;
     Some(format!("{resource}/{kind}/{rid}"))
-}
-
-fn copy_outdated() -> Error {
-    Error::new(Kind::Outdated, "the database is gone, or nobody wants it copied any more")
 }

@@ -8,8 +8,7 @@ use std::sync::Arc;
 use pleiad_model::item::check_resource_name;
 use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::resource_id::{ClientEncryptionKeyRid, DatabaseRid};
-use pleiad_model::{Error, Object, Result};
-use pleiad_partition::partition::{ALREADY_EXISTS, RESOURCE_NOT_FOUND};
+use pleiad_model::{Error, Fact, Object, Result};
 
 use super::precondition::ConditionalRid;
 use super::tree::{Database, EncryptionKey};
@@ -32,14 +31,11 @@ impl Catalog {
         let mut owner = change.owner(database)?;
         let rid = match replaced {
             Some(target) => {
-                let old = owner
-                    .encryption_keys
-                    .get(&target.rid.number)
-                    .ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))?;
+                let old = owner.encryption_keys.get(&target.rid.number).ok_or(Fact::ResourceMissing)?;
                 target.check(old.version)?;
                 target.rid
             }
-            None if owner.encryption_key(id).is_some() => return Err(Error::conflict(ALREADY_EXISTS)),
+            None if owner.encryption_key(id).is_some() => return Err(Fact::ResourceExists.into()),
             None if owner.encryption_keys.len() >= ENCRYPTION_KEYS_MAX => {
                 return Err(Error::invalid(format!(
                     "A database has at most {ENCRYPTION_KEYS_MAX} client encryption keys."

@@ -5,9 +5,8 @@
 
 use std::sync::Arc;
 
-use pleiad_model::{Error, Kind, Result};
+use pleiad_model::{Fact, Result};
 use pleiad_partition::Precondition;
-use pleiad_partition::partition::{ALREADY_EXISTS, PRECONDITION_NOT_MET, RESOURCE_NOT_FOUND};
 
 use super::tree::CatalogVersion;
 
@@ -39,16 +38,16 @@ impl<R> PutMode<R> {
         R: PartialEq + Copy,
     {
         match self {
-            PutMode::Create if by_name.is_some() => Err(Error::conflict(ALREADY_EXISTS)),
+            PutMode::Create if by_name.is_some() => Err(Fact::ResourceExists.into()),
             PutMode::Create => Ok(None),
             PutMode::Upsert(condition) => {
                 by_name.map_or(Ok(()), |named| check(named.version(), condition))?;
                 Ok(by_name.cloned())
             }
             PutMode::Replace(target) => {
-                let old = by_rid(target.rid).ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))?;
+                let old = by_rid(target.rid).ok_or(Fact::ResourceMissing)?;
                 if by_name.is_some_and(|named| named.rid() != target.rid) {
-                    return Err(Error::conflict(ALREADY_EXISTS));
+                    return Err(Fact::ResourceExists.into());
                 }
                 target.check(old.version()).map(|()| Some(old))
             }
@@ -80,6 +79,5 @@ impl<R> ConditionalRid<R> {
 
 fn check(version: CatalogVersion, condition: &Precondition) -> Result<()> {
     let holds = condition.holds_for(|| version.etag().to_string());
-    let stale = || Error::new(Kind::PreconditionFailed, PRECONDITION_NOT_MET);
-    holds.then_some(()).ok_or_else(stale)
+    if holds { Ok(()) } else { Err(Fact::PreconditionNotMet.into()) }
 }

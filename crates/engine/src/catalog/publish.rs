@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use pleiad_model::resource_id::ContainerRid;
-use pleiad_model::{Error, Result};
+use pleiad_model::{Fact, Result};
 use pleiad_partition::commit::{CommitEntry, Publish};
 use pleiad_storage::Batch;
 use tokio::sync::{OwnedMutexGuard, oneshot};
@@ -70,7 +70,7 @@ impl Catalog {
         let version = change.version.number;
         let pending = PendingPublish { catalog: self.clone(), change: Mutex::new(Some(change)) };
         self.committer.enqueue(CommitEntry { batch, state: None, owner: Some((Arc::new(pending), version)), done })?;
-        durable.await.unwrap_or_else(|_| Err(Error::unavailable("the server is stopping")))
+        durable.await.unwrap_or_else(|_| Err(Fact::Unacknowledged.into()))
     }
 }
 

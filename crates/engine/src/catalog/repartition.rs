@@ -11,13 +11,14 @@ use pleiad_model::partition_key::{EffectiveKey, EpkRange};
 use pleiad_model::partition_map::PartitionKeyRange;
 use pleiad_model::partition_map::ancestry;
 use pleiad_model::resource_id::ContainerRid;
-use pleiad_model::{Error, Kind, Result};
+use pleiad_model::{Error, Fact, Kind, Result};
 use pleiad_partition::Partition;
-use pleiad_partition::copy::Copy;
+use pleiad_partition::copy::{Copy, CopyFigures};
 use pleiad_partition::shard_state::ShardState;
 use pleiad_storage::{Batch, keyspace};
 
 use super::job::{JobKind, Reason, RepartitionJob};
+use super::job_error::{JobError, JobOutdated};
 use super::publish::CatalogChange;
 use super::tree::{CatalogTree, Container};
 use super::{Catalog, rows};
@@ -80,16 +81,16 @@ impl Catalog {
         job: &RepartitionJob,
         schema_version: u64,
         mut states: Batch,
-    ) -> Result<()> {
+    ) -> Result<(), JobError> {
         let mut change = self.begin().await;
         if !change.tree.jobs.contains_key(&job.id) {
-            return Err(outdated());
+            return Err(JobOutdated::ContainerChanged.into());
         }
         let job = RepartitionJob { copied_under: Some(schema_version), ..job.clone() };
         change.batch.append(&mut states);
         rows::put_job(&mut change.batch, &job);
         change.tree.jobs.insert(job.id, Arc::new(job));
-        self.publish(change).await
+        Ok(self.publish(change).await?)
     }
 
     /// Fences the writers, applies the last changes and publishes the new map. `at_stage` is called after the fence
@@ -99,20 +100,20 @@ impl Catalog {
         job: &RepartitionJob,
         parents: &[Arc<Partition>],
         copy: &mut Copy,
-        at_stage: impl Fn(HandoverStage) -> Result<()>,
-        check_container: impl Fn(&Container) -> Result<()>,
-    ) -> Result<HandoverResult> {
+        at_stage: impl AsyncFn(HandoverStage) -> Result<(), JobError>,
+        check_container: impl Fn(&Container) -> Result<(), JobError>,
+    ) -> Result<HandoverResult, JobError> {
         // The catalog lock is taken first, so that writers at the fence never wait for another catalog change.
         let mut change = self.begin().await;
-        let container = change.tree.container_by_rid(job.container).cloned().ok_or_else(outdated)?;
+        let container = change.tree.container_by_rid(job.container).cloned().ok_or(JobOutdated::ContainerChanged)?;
         check_container(&container)?;
         if !change.tree.jobs.contains_key(&job.id) {
-            return Err(outdated());
+            return Err(JobOutdated::ContainerChanged.into());
         }
         let since = Instant::now();
         parents.iter().for_each(|parent| parent.fence());
         let result = match self.hand_over_fenced(job, &mut change, &container, copy, at_stage).await {
-            Ok(()) => self.publish(change).await,
+            Ok(()) => self.publish(change).await.map_err(JobError::from),
             Err(error) => Err(error),
         };
         // If the catalog lock is still held, the fence is lifted before the lock is released: the next change finds no
@@ -129,12 +130,12 @@ impl Catalog {
         change: &mut CatalogChange,
         container: &Container,
         copy: &mut Copy,
-        at_stage: impl Fn(HandoverStage) -> Result<()>,
-    ) -> Result<()> {
-        at_stage(HandoverStage::Fenced)?;
+        at_stage: impl AsyncFn(HandoverStage) -> Result<(), JobError>,
+    ) -> Result<(), JobError> {
+        at_stage(HandoverStage::Fenced).await?;
         self.committer.commit(Batch::default()).await?;
-        let mut last = copy.catch_up(&mut |_| Ok(())).await?;
-        at_stage(HandoverStage::Ready)?;
+        let mut last = copy.catch_up(&mut async |_: &CopyFigures| Ok::<_, Error>(())).await?;
+        at_stage(HandoverStage::Ready).await?;
         change.batch.append(&mut last.batch);
         let states = copy.initial_states();
         for (child, state) in job.children.iter().zip(&states) {
@@ -196,7 +197,7 @@ impl CatalogChange {
         started_ms: u64,
     ) -> Result<Arc<RepartitionJob>> {
         let current = self.tree.container_by_rid(container).cloned();
-        let at = current.ok_or_else(|| Error::new(Kind::OwnerNotFound, "Owner resource does not exist"))?;
+        let at = current.ok_or(Fact::OwnerMissing)?;
         let (parents, first) = {
             let parents = at.map.neighbors(&request.parents)?;
             check_not_in_a_job(&self.tree, container, &request.parents)?;
@@ -248,9 +249,4 @@ fn check_not_in_a_job(tree: &CatalogTree, container: ContainerRid, ranges: &[u32
             ),
         )),
     }
-}
-
-/// The container was deleted, or has changed since the job began.
-fn outdated() -> Error {
-    Error::new(Kind::Outdated, "the container has changed while it was repartitioned")
 }

@@ -35,7 +35,7 @@ use pleiad_model::resource_id::{
 use pleiad_model::{Error, Object, Result, Value, json};
 use pleiad_partition::governor::{BucketId, Caps};
 use pleiad_partition::{Committer, Partition};
-use pleiad_storage::{AnySnapshot, AnyStore, Batch, Direction, Limit, Snapshot, Store, keyspace};
+use pleiad_storage::{AnySnapshot, AnyStore, Batch, Blocking, Direction, Limit, Snapshot, Store, keyspace};
 
 use super::job::RepartitionJob;
 use super::progress::{self, IndexProgress, SourceCursor};
@@ -438,7 +438,7 @@ async fn scan(store: &AnyStore, kind: u8) -> Result<Vec<(Bytes, Bytes)>> {
 }
 
 async fn scan_prefix(store: &AnyStore, kind: u8, prefix: &[u8]) -> Result<Vec<(Bytes, Bytes)>> {
-    let snapshot = store.snapshot().await?;
+    let snapshot = store.snapshot(Blocking::Suspend).await?;
     let (mut from, to) = keyspace::catalog_range(kind, prefix);
     let mut rows = Vec::new();
     loop {

@@ -10,8 +10,7 @@ use std::sync::Arc;
 
 use pleiad_model::item::{ITEM_BYTES_MAX, check_resource_name};
 use pleiad_model::resource_id::{ContainerRid, ScriptKind, ScriptRid};
-use pleiad_model::{Error, Kind, Object, Result, Value};
-use pleiad_partition::partition::RESOURCE_NOT_FOUND;
+use pleiad_model::{Error, Fact, Kind, Object, Result, Value};
 use pleiad_script::{OperationType, Program};
 
 use super::precondition::{ConditionalRid, PutMode, Versioned};
@@ -221,7 +220,7 @@ impl Catalog {
         let (target, mut change) = (target.into(), self.begin().await);
         let rid = target.rid;
         let mut scripts = Scripts::clone(&change.container(rid.container)?.scripts);
-        let script = scripts.get(rid).cloned().ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))?;
+        let script = scripts.get(rid).cloned().ok_or(Fact::ResourceMissing)?;
         target.check(script.version)?;
         rows::delete_script(&mut change.batch, &script);
         scripts.all.remove(&(rid.kind, rid.number));
@@ -232,8 +231,7 @@ impl Catalog {
 
 impl CatalogChange {
     fn container(&self, rid: ContainerRid) -> Result<Arc<Container>> {
-        let missing = || Error::new(Kind::OwnerNotFound, "Owner resource does not exist");
-        self.tree.container_by_rid(rid).cloned().ok_or_else(missing)
+        Ok(self.tree.container_by_rid(rid).cloned().ok_or(Fact::OwnerMissing)?)
     }
 
     fn set_scripts(&mut self, rid: ContainerRid, scripts: Scripts) -> Result<()> {

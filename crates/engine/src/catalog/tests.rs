@@ -233,7 +233,7 @@ async fn concurrent_changes_leave_a_consistent_tree() {
                 let _ = engine.catalog.create_database(&name, ThroughputRequest::Unspecified).await;
                 let _ = try_container(&engine, &name, &format!("c{}", n % 4), &["/pk"], ThroughputRequest::Unspecified)
                     .await;
-                let Ok(database) = engine.find_database(&name) else { continue };
+                let Ok(database) = find_database(&engine, &name) else { continue };
                 if let Some(container) = database.containers.values().next()
                     && n % 3 == 0
                 {
@@ -267,13 +267,13 @@ async fn a_change_is_published_even_if_its_client_disconnects() {
     disconnect(engine.catalog.create_database("late", ThroughputRequest::Manual(400))).await;
     // The catalog lock is fair: the next change sees the outcome.
     let next = engine.catalog.create_database("next", ThroughputRequest::Unspecified).await.unwrap();
-    assert!(engine.find_database("late").unwrap().rid < next.rid);
+    assert!(find_database(&engine, "late").unwrap().rid < next.rid);
 
     let c = container(&engine, "c", &["/pk"], 4).await;
     create(&engine, &admit(&engine, "c"), "1", "a").await.result.unwrap();
     disconnect(engine.catalog.delete_container(c.rid)).await;
     engine.catalog.create_database("last", ThroughputRequest::Unspecified).await.unwrap();
-    assert!(engine.find_container(crate::ContainerName::Rid(c.rid)).is_err());
+    assert!(at_container(&engine, crate::ContainerName::Rid(c.rid)).is_err());
     wait_until_shards_dropped(&engine).await;
     let (store, _) = engine.catalog.store_and_committer();
     assert_space_reclaimed(&*store, &c).await;
@@ -300,7 +300,7 @@ async fn shards_of_deleted_containers_are_dropped_after_a_crash() {
     store.commit(&batch, Durability::Synced).await.unwrap();
 
     let engine = open(store.clone(), LIMITS).await;
-    assert!(engine.find_container(crate::ContainerName::Rid(dropped.rid)).is_err());
+    assert!(at_container(&engine, crate::ContainerName::Rid(dropped.rid)).is_err());
     wait_until_shards_dropped(&engine).await;
     assert_space_reclaimed(&store, &dropped).await;
     assert_eq!(admit(&engine, "kept").container().items(), 20);
@@ -327,7 +327,7 @@ async fn a_failed_commit_publishes_nothing() {
 #[tokio::test]
 async fn a_container_needs_existing_encryption_keys() {
     let engine = account().await;
-    let database = engine.find_database("db").unwrap().rid;
+    let database = find_database(&engine, "db").unwrap().rid;
     let encrypted = |key: &str| {
         let body = format!(
             r#"{{"id":"{key}","partitionKey":{{"paths":["/pk"]}},"clientEncryptionPolicy":{{"includedPaths":[{{"path":"/ssn","clientEncryptionKeyId":"{key}","encryptionType":"Randomized","encryptionAlgorithm":"AEAD_AES_256_CBC_HMAC_SHA256"}}]}}}}"#

@@ -9,7 +9,6 @@ use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::resource_id::{ClientEncryptionKeyRid, ContainerRid, DatabaseRid, OfferRid};
 use pleiad_model::{Error, Object, Result};
 use pleiad_partition::governor::Caps;
-use pleiad_partition::index::UsableIndex;
 use pleiad_partition::key::LogicalKey;
 use pleiad_partition::{Partition, Schema};
 
@@ -43,7 +42,7 @@ pub struct Database {
     pub encryption_keys: BTreeMap<u64, Arc<EncryptionKey>>,
     pub users: BTreeMap<u32, Arc<User>>,
     /// The throughput that its containers share, if the database has an offer.
-    pub pool: Arc<SharedThroughput>,
+    pub(crate) pool: Arc<SharedThroughput>,
     by_name: HashMap<String, u32>,
 }
 
@@ -67,15 +66,15 @@ pub struct Container {
     pub version: CatalogVersion,
     pub definition: ContainerDefinition,
     pub(crate) computed: ComputedProperties,
-    pub schema: Arc<Schema>,
+    pub(crate) schema: Arc<Schema>,
     /// Set while the index is being rebuilt for the current policy.
     pub index_transformation: Option<Arc<IndexTransformation>>,
     pub scripts: Arc<Scripts>,
     /// Of a global secondary index: its position in the source's change feed.
-    pub progress: Arc<IndexProgress>,
+    pub(crate) progress: Arc<IndexProgress>,
     pub map: PartitionMap,
     /// In the order of the map's ranges.
-    pub partitions: Vec<Arc<Partition>>,
+    pub(crate) partitions: Vec<Arc<Partition>>,
 }
 
 #[derive(Clone)]
@@ -182,11 +181,6 @@ impl Database {
 }
 
 impl Container {
-    /// The indexes that a query may use now.
-    pub fn usable_index(&self) -> UsableIndex<'_> {
-        self.schema.usable_index()
-    }
-
     /// The progress of the index transformation; 100 if there is none.
     pub fn index_percent(&self) -> u64 {
         self.index_transformation.as_ref().map_or(100, |transformation| transformation.percent())
@@ -201,6 +195,15 @@ impl Container {
     /// The partition that owns the key.
     pub(crate) fn owning_partition(&self, key: &LogicalKey) -> Result<&Arc<Partition>> {
         self.partition(self.map.locate(&key.epk))
+    }
+
+    /// The LSN of the partition of the range at this position in the map.
+    pub fn range_lsn(&self, at: usize) -> Option<u64> {
+        self.partitions.get(at).map(|partition| partition.lsn())
+    }
+
+    pub fn partition_count(&self) -> usize {
+        self.partitions.len()
     }
 
     pub fn items(&self) -> u64 {

@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use pleiad_model::item::check_resource_name;
 use pleiad_model::resource_id::{DatabaseRid, PermissionRid, UserRid};
-use pleiad_model::{Error, Object, Result, Value};
-use pleiad_partition::partition::{ALREADY_EXISTS, RESOURCE_NOT_FOUND};
+use pleiad_model::{Error, Fact, Object, Result, Value};
 
 use super::precondition::{ConditionalRid, PutMode, Versioned};
 use super::publish::CatalogChange;
@@ -153,7 +152,7 @@ impl Catalog {
         let old = old.map(|old| old.rid);
         let mut others = owner.permissions.values().filter(|other| Some(other.rid) != old);
         if others.any(|other| is_same_resource(&other.grant, &grant)) {
-            return Err(Error::conflict(ALREADY_EXISTS));
+            return Err(Fact::ResourceExists.into());
         }
         let rid = old.unwrap_or_else(|| change.next_permission(user));
         let permission = Arc::new(Permission { id: id.to_owned(), rid, version: change.version, grant });
@@ -206,7 +205,7 @@ fn is_same_resource(one: &PermissionGrant, other: &PermissionGrant) -> bool {
 }
 
 fn missing() -> Error {
-    Error::not_found(RESOURCE_NOT_FOUND)
+    Fact::ResourceMissing.into()
 }
 
 #[cfg(test)]

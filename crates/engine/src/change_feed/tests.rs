@@ -277,7 +277,7 @@ async fn versioned() -> World {
     let engine = account().await;
     let mut definition = definition("c", &["/pk"]);
     definition.change_feed = Some(pleiad_model::policy::ChangeFeedPolicy { retention_minutes: 10 });
-    let database = engine.find_database("db").unwrap().rid;
+    let database = find_database(&engine, "db").unwrap().rid;
     let new = crate::catalog::NewContainer { definition, throughput: crate::ThroughputRequest::Manual(400) };
     let container = engine.catalog.create_container(database, new).await.unwrap();
     let at = admit(&engine, "c");
@@ -322,12 +322,11 @@ async fn all_versions_need_a_policy_and_a_position() {
     let world = versioned().await;
     let beginning = world.engine.change_feed(&world.at, &all_versions(ChangeFrom::Beginning), None).await;
     let refusal = beginning.result.unwrap_err();
-    assert_eq!(refusal.kind, Kind::Invalid);
-    assert!(refusal.message.starts_with("FullFidelity Change Feed must have valid If-None-Match header."));
+    assert_eq!((refusal.kind, refusal.fact()), (Kind::Invalid, Some(&Fact::AllVersionsFromStart)));
     container(&world.engine, "plain", &["/pk"], 4).await;
     let plain = admit(&world.engine, "plain");
     let answer = world.engine.change_feed(&plain, &all_versions(ChangeFrom::Now), None).await;
-    assert!(answer.result.unwrap_err().message.contains("All Versions and Deletes must be enabled"));
+    assert_eq!(answer.result.unwrap_err().fact(), Some(&Fact::AllVersionsDisabled));
 }
 
 #[tokio::test]
@@ -341,7 +340,7 @@ async fn versions_are_purged_after_retention_and_when_the_policy_is_removed() {
             &world.engine.catalog.current().upgrade().unwrap(),
             &mut crate::jobs::PurgeScans::default(),
             &env,
-            || true,
+            async || true,
         )
         .await;
     };

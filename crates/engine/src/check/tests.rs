@@ -11,6 +11,7 @@ use pleiad_storage::{AnyStore, Batch, Memory, keyspace};
 
 use super::*;
 use crate::catalog::NewContainer;
+use crate::testing::{at_container, whole};
 use crate::{ContainerName, PartitionLimits, SyncPolicy, ThroughputRequest, Verb, WriteOptions};
 
 /// A database with a container of three partitions and a few items in each.
@@ -28,7 +29,7 @@ fn account() -> Engine {
 }
 
 fn create(engine: &Engine, n: i64) {
-    let at = engine.admit(ContainerName::Named { database: "shop", container: "orders" }, None).unwrap();
+    let at = at_container(engine, ContainerName::Named { database: "shop", container: "orders" }).unwrap();
     let body = json::parse(format!(r#"{{"id":"i{n}","pk":{n}}}"#).as_bytes()).unwrap();
     let key = PartitionKey::parse(&format!("[{n}]")).unwrap();
     let options = WriteOptions::default();
@@ -43,7 +44,8 @@ fn put(engine: &Engine, row: &[u8]) {
 
 #[test]
 fn a_consistent_account_is_reported_by_container() {
-    let report = block_on(account().check()).unwrap();
+    let engine = account();
+    let report = block_on(engine.check(&whole(&engine))).unwrap();
     assert_eq!(report.problem_count(), 0, "{report:?}");
     let [database] = report.databases.as_slice() else { panic!("{report:?}") };
     let [container] = database.containers.as_slice() else { panic!("{report:?}") };
@@ -56,7 +58,7 @@ fn a_problem_of_one_partition_is_a_problem_of_the_account() {
     let engine = account();
     let shard = containers(&engine.catalog.tree()).next().unwrap().map.ranges()[1].shard;
     put(&engine, &keyspace::member(shard, &[0x44; 16], 77));
-    assert_eq!(block_on(engine.check()).unwrap().problem_count(), 1);
+    assert_eq!(block_on(engine.check(&whole(&engine))).unwrap().problem_count(), 1);
 }
 
 #[test]
@@ -64,7 +66,7 @@ fn orphan_shard_rows_are_reported() {
     let engine = account();
     put(&engine, &keyspace::doc(4711, 1));
     put(&engine, &keyspace::doc(4711, 2));
-    let report = block_on(engine.check()).unwrap();
+    let report = block_on(engine.check(&whole(&engine))).unwrap();
     assert_eq!(report.problems.messages, ["shard 4711 has rows and belongs to no container"]);
 }
 
@@ -73,5 +75,5 @@ fn a_dropped_container_leaves_no_problems() {
     let engine = account();
     let rid = containers(&engine.catalog.tree()).next().unwrap().rid;
     block_on(engine.catalog.delete_container(rid)).unwrap();
-    assert_eq!(block_on(engine.check()).unwrap().problem_count(), 0);
+    assert_eq!(block_on(engine.check(&whole(&engine))).unwrap().problem_count(), 0);
 }

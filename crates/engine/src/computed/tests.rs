@@ -11,7 +11,7 @@ const LOW_INDEXED: &str = r#"{"includedPaths":[{"path":"/*"},{"path":"/low/?"}],
                          "compositeIndexes":[[{"path":"/low"},{"path":"/n","order":"descending"}]]}"#;
 
 async fn replace(engine: &Engine, policy: &str, computed: &str) -> Result<Arc<Container>> {
-    let rid = admit(engine, "c").container.rid;
+    let rid = admit(engine, "c").container().rid;
     let key = r#"{"paths":["/pk"],"kind":"Hash","version":2}"#;
     let body =
         format!(r#"{{"id":"c","partitionKey":{key},"indexingPolicy":{policy},"computedProperties":[{computed}]}}"#);
@@ -48,11 +48,11 @@ async fn count(engine: &Engine, filter: &str) -> usize {
 }
 
 fn is_indexed(engine: &Engine) -> bool {
-    admit(engine, "c").container.usable_index().indexes(&[PathStep::Property("low".to_owned())])
+    admit(engine, "c").container().schema.usable_index().indexes(&[PathStep::Property("low".to_owned())])
 }
 
 async fn wait_until_reindexed(engine: &Engine) {
-    while admit(engine, "c").container.index_transformation.is_some() {
+    while admit(engine, "c").container().index_transformation.is_some() {
         tokio::task::yield_now().await;
     }
 }
@@ -86,7 +86,7 @@ async fn an_unindexed_computed_property_changes_without_a_rebuild() {
     let engine = filled().await;
     replace(&engine, "{}", &low("LOWER(c.name)")).await.unwrap();
     wait_until_reindexed(&engine).await;
-    let before = admit(&engine, "c").container.schema.version;
+    let before = admit(&engine, "c").container().schema.version;
     let after = replace(&engine, "{}", &low("UPPER(c.name)")).await.unwrap();
     assert!(after.index_transformation.is_none() && after.schema.version == before);
     assert_eq!(count(&engine, "c.low = 'NAME3'").await, 10);

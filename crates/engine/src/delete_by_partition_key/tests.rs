@@ -23,9 +23,9 @@ async fn the_items_of_the_key_disappear_and_other_keys_stay() {
     assert_eq!(listed().await.result.unwrap().records.len(), 10);
 
     let trees = engine.catalog.current().upgrade().unwrap();
-    purge_account(&trees, &mut PurgeScans::default(), &*engine.env, || true).await;
+    purge_account(&trees, &mut PurgeScans::default(), &*engine.env, async || true).await;
     assert_eq!(listed().await.result.unwrap().records.len(), 10);
-    assert_eq!(items_per_partition(&at.container).iter().sum::<u64>(), 10);
+    assert_eq!(items_per_partition(at.container()).iter().sum::<u64>(), 10);
     assert_sound(&engine).await;
 }
 

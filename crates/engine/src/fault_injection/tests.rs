@@ -1,6 +1,7 @@
-use pleiad_model::Kind;
+use pleiad_model::{ExceededLimit, Kind};
 
 use super::*;
+use crate::ContainerName;
 use crate::testing::*;
 
 const C: ContainerName<'static> = ContainerName::Named { database: "db", container: "c" };
@@ -17,7 +18,14 @@ async fn one_item() -> (std::sync::Arc<Engine>, std::sync::Arc<pleiad_model::env
 }
 
 fn range_of_item(engine: &Engine) -> u32 {
-    engine.partitions(C).unwrap().into_iter().find(|report| report.items == 1).unwrap().range.id
+    engine
+        .partitions(&at_container(engine, C).unwrap())
+        .unwrap()
+        .into_iter()
+        .find(|report| report.items == 1)
+        .unwrap()
+        .range
+        .id
 }
 
 #[tokio::test]
@@ -25,12 +33,16 @@ async fn a_fault_hits_the_given_number_of_requests() {
     let (engine, _) = one_item().await;
     let at = admit(&engine, "c");
     engine
-        .set_fault(C, range_of_item(&engine), InjectedFault { requests_left: Some(2), ..fault(FaultKind::Gone) })
+        .set_fault(
+            &at_container(&engine, C).unwrap(),
+            range_of_item(&engine),
+            InjectedFault { requests_left: Some(2), ..fault(FaultKind::Gone) },
+        )
         .unwrap();
     assert!(matches!(kind(read(&engine, &at, "1", "a").await), Kind::Moved { .. }));
     assert!(matches!(kind(delete(&engine, &at, "1", "a").await), Kind::Moved { .. }));
     assert!(read(&engine, &at, "1", "a").await.result.is_ok(), "the rejected delete did nothing");
-    assert!(engine.faults().list().is_empty());
+    assert!(engine.faults(&whole(&engine)).unwrap().is_empty());
 }
 
 #[tokio::test]
@@ -38,7 +50,13 @@ async fn a_fault_expires() {
     let (engine, env) = one_item().await;
     let at = admit(&engine, "c");
     let until_ms = Some(engine.now_ms() + 1000);
-    engine.set_fault(C, range_of_item(&engine), InjectedFault { until_ms, ..fault(FaultKind::Throttled) }).unwrap();
+    engine
+        .set_fault(
+            &at_container(&engine, C).unwrap(),
+            range_of_item(&engine),
+            InjectedFault { until_ms, ..fault(FaultKind::Throttled) },
+        )
+        .unwrap();
     let refused = kind(read(&engine, &at, "1", "a").await);
     assert_eq!(refused, Kind::Throttled { retry_after: Duration::from_millis(20), over: ExceededLimit::Share });
     env.advance_ms(1000);
@@ -49,7 +67,11 @@ async fn a_fault_expires() {
 async fn a_slow_partition_answers_correctly() {
     let (engine, _) = one_item().await;
     engine
-        .set_fault(C, range_of_item(&engine), InjectedFault { requests_left: Some(1), ..fault(FaultKind::Slow) })
+        .set_fault(
+            &at_container(&engine, C).unwrap(),
+            range_of_item(&engine),
+            InjectedFault { requests_left: Some(1), ..fault(FaultKind::Slow) },
+        )
         .unwrap();
     assert!(read(&engine, &admit(&engine, "c"), "1", "a").await.result.is_ok());
 }
@@ -57,13 +79,20 @@ async fn a_slow_partition_answers_correctly() {
 #[tokio::test]
 async fn a_fault_affects_only_its_partition() {
     let (engine, _) = one_item().await;
-    let elsewhere = engine.partitions(C).unwrap().into_iter().find(|report| report.items == 0).unwrap().range.id;
-    engine.set_fault(C, elsewhere, fault(FaultKind::Gone)).unwrap();
+    let elsewhere = engine
+        .partitions(&at_container(&engine, C).unwrap())
+        .unwrap()
+        .into_iter()
+        .find(|report| report.items == 0)
+        .unwrap()
+        .range
+        .id;
+    engine.set_fault(&at_container(&engine, C).unwrap(), elsewhere, fault(FaultKind::Gone)).unwrap();
     assert!(read(&engine, &admit(&engine, "c"), "1", "a").await.result.is_ok());
-    assert_eq!(engine.faults().list().len(), 1);
-    engine.clear_fault(C, elsewhere).unwrap();
-    assert!(engine.faults().list().is_empty());
-    assert!(engine.set_fault(C, 99, fault(FaultKind::Gone)).is_err());
+    assert_eq!(engine.faults(&whole(&engine)).unwrap().len(), 1);
+    engine.clear_fault(&at_container(&engine, C).unwrap(), elsewhere).unwrap();
+    assert!(engine.faults(&whole(&engine)).unwrap().is_empty());
+    assert!(engine.set_fault(&at_container(&engine, C).unwrap(), 99, fault(FaultKind::Gone)).is_err());
 }
 
 #[test]

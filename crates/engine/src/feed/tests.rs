@@ -3,7 +3,7 @@
 use super::*;
 use crate::testing::*;
 use crate::{Container, Verb, WriteOptions};
-use pleiad_model::{Object, Value};
+use pleiad_model::{Kind, Object, Value};
 use std::sync::Arc;
 
 const UNLIMITED: usize = 1 << 30;

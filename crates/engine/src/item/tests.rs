@@ -1,5 +1,6 @@
 //! Item operations as a client sees them, over one, some and many partitions.
 
+use pleiad_model::Kind;
 use std::sync::Arc;
 
 use super::*;
@@ -224,7 +225,7 @@ async fn client_supplied_system_properties_are_dropped() {
 #[tokio::test]
 async fn a_container_without_a_partition_key_accepts_items_without_one() {
     let engine = account().await;
-    let database = engine.find_database("db").unwrap().rid;
+    let database = find_database(&engine, "db").unwrap().rid;
     let definition = pleiad_model::policy::ContainerDefinition::create(&parse(r#"{"id":"c"}"#)).unwrap();
     let new = crate::catalog::NewContainer { definition, throughput: crate::ThroughputRequest::Unspecified };
     let made = engine.catalog.create_container(database, new).await.unwrap();

@@ -11,21 +11,14 @@
 
 use std::sync::Arc;
 
-use pleiad_model::{Error, Kind, Result};
+use pleiad_model::{Error, Result};
 use pleiad_partition::commit::block_on;
 use pleiad_partition::copy::{Copy, CopyFigures};
 
 use super::registry::{JobOutcome, JobStep, JobTask};
 use super::repartition::{POLL_INTERVAL, RateLimiter};
-use crate::Engine;
-use crate::catalog::{Catalog, CopyPlan, DatabaseCopy};
-
-impl Engine {
-    /// Begins to copy a database. Returns the job's id.
-    pub async fn copy_database(&self, from: &str, to: &str) -> Result<u64> {
-        self.catalog.begin_copy(from, to).await
-    }
-}
+use crate::catalog::{Catalog, CopyPlan, DatabaseCopy, JobError, JobOutdated};
+use crate::timer::sleep;
 
 impl Catalog {
     /// Runs the copy on a thread of its own.
@@ -43,7 +36,7 @@ impl Catalog {
             // It starts again with the next start of the server.
             Err(_) if self.jobs().is_closing() || self.store_and_committer().1.write_error().is_some() => {
                 self.jobs().postpone(copy.id);
-                return result;
+                return result.map_err(Error::from);
             }
             Err(error) => {
                 tracing::warn!(job = copy.id, to = copy.to, %error, "the database could not be copied");
@@ -54,28 +47,27 @@ impl Catalog {
         Ok(())
     }
 
-    async fn copy_all(&self, id: u64) -> Result<()> {
-        self.jobs().begin_step(id, JobStep::Prepare)?;
+    async fn copy_all(&self, id: u64) -> Result<(), JobError> {
+        self.jobs().begin_step(id, JobStep::Prepare).await?;
         let plan = self.wait_for_plan(id).await?;
-        self.jobs().begin_step(id, JobStep::Copy)?;
+        self.jobs().begin_step(id, JobStep::Copy).await?;
         self.copy_items(id, &plan).await?;
-        self.jobs().begin_step(id, JobStep::Publish)?;
+        self.jobs().begin_step(id, JobStep::Publish).await?;
         self.finish_copy(id, &plan).await
     }
 
     /// Waits until all index transformations are finished.
-    async fn wait_for_plan(&self, id: u64) -> Result<CopyPlan> {
+    async fn wait_for_plan(&self, id: u64) -> Result<CopyPlan, JobError> {
         loop {
-            match self.plan_copy(id).await {
-                Err(error) if error.kind == Kind::Locked => {}
-                plan => return plan,
+            if let Some(plan) = self.plan_copy(id).await? {
+                return Ok(plan);
             }
-            self.jobs().report_progress(id, &CopyFigures::default())?;
-            std::thread::sleep(POLL_INTERVAL);
+            self.jobs().report_progress(id, &CopyFigures::default()).await?;
+            sleep(POLL_INTERVAL).await;
         }
     }
 
-    async fn copy_items(&self, id: u64, plan: &CopyPlan) -> Result<()> {
+    async fn copy_items(&self, id: u64, plan: &CopyPlan) -> Result<(), JobError> {
         let mut all = CopyFigures::default();
         plan.containers.iter().for_each(|(container, _)| all += CopyFigures::of(&container.partitions));
         let mut limiter = RateLimiter::new(self.limits().copy_bytes_per_s);
@@ -85,14 +77,14 @@ impl Catalog {
                 let (store, committer) = self.store_and_committer();
                 let (parents, children) = (vec![parent.clone()], vec![child.clone()]);
                 let mut copy = Copy::new(id, parents, children, container.schema.clone(), store, committer);
-                let mut on_progress = |figures: &CopyFigures| {
+                let mut on_progress = async |figures: &CopyFigures| -> Result<(), JobError> {
                     let mut sum = done;
                     sum += *figures;
                     (sum.items_total, sum.item_bytes_total) = (all.items_total, all.item_bytes_total);
                     // If the shards were dropped meanwhile, the rows just read are incomplete.
                     self.check_still_exists(container.rid)?;
-                    self.jobs().report_progress(id, &sum)?;
-                    limiter.wait_until_due(sum.bytes);
+                    self.jobs().report_progress(id, &sum).await?;
+                    limiter.wait_until_due(sum.bytes).await;
                     Ok(())
                 };
                 copy.duplicate(&plan.snapshot, &mut on_progress).await?;
@@ -103,10 +95,10 @@ impl Catalog {
         Ok(())
     }
 
-    fn check_still_exists(&self, container: pleiad_model::resource_id::ContainerRid) -> Result<()> {
+    fn check_still_exists(&self, container: pleiad_model::resource_id::ContainerRid) -> Result<(), JobError> {
         match self.with_tree(|tree| tree.container_by_rid(container).is_some()) {
             true => Ok(()),
-            false => Err(Error::new(Kind::Outdated, "a container of the database was deleted while it was copied")),
+            false => Err(JobOutdated::SourceDeleted.into()),
         }
     }
 }

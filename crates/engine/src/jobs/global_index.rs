@@ -26,18 +26,17 @@ use std::time::Duration;
 
 use pleiad_model::partition_key::{EpkRange, PartitionKey};
 use pleiad_model::resource_id::ContainerRid;
-use pleiad_model::{Error, Kind, Result, Value, json};
+use pleiad_model::{Error, Fact, Kind, Result, Value, json};
 use pleiad_partition::change_feed::ChangeQuery;
 use pleiad_partition::commit::block_on;
 use pleiad_partition::feed::{KeyScope, PageLimit};
-use pleiad_partition::partition::Rejected;
 use pleiad_partition::ttl::Expiry;
 use pleiad_partition::version_row::ItemVersion;
-use pleiad_partition::{Draft, ItemKey, Partition, Precondition, Record, Verb};
+use pleiad_partition::{Draft, ItemKey, MaintenanceError, Partition, Precondition, Record, Verb, WriteError};
 use pleiad_sql::index_projection::Projection;
 use pleiad_storage::Batch;
 
-use super::TaskTracker;
+use super::{TaskTracker, unexpected};
 use crate::catalog::{CONTAINER_CHANGES_MAX, Catalog, Container, SourceCursor, WeakCatalog, put_progress};
 
 /// How often indexes that are up to date poll their sources.
@@ -136,23 +135,20 @@ async fn maintain_all(catalog: &Catalog, indexes: &[ContainerRid], backoffs: &mu
                 backoffs.clear(rid);
             }
             // A container that changes meanwhile is not worth a log line.
-            Err(error) if is_transient(&error) => {}
             Err(error) => {
-                tracing::warn!(%error, index = index.definition.id, "a global secondary index lags behind; it is retried");
-                backoffs.note_failure(rid);
+                if let Some(error) = unexpected(&error) {
+                    tracing::warn!(%error, index = index.definition.id, "a global secondary index lags behind; it is retried");
+                    backoffs.note_failure(rid);
+                }
             }
         }
     }
     more
 }
 
-fn is_transient(error: &Error) -> bool {
-    matches!(error.kind, Kind::OwnerNotFound | Kind::Unavailable | Kind::Outdated | Kind::NotFound)
-}
-
 /// Applies a page per EPK range to one index. Returns true if there may be more. A range that fails does not stop the
 /// others.
-async fn maintain_index(catalog: &Catalog, index: &Container) -> Result<bool> {
+async fn maintain_index(catalog: &Catalog, index: &Container) -> Result<bool, MaintenanceError> {
     let Some(source) = source_of(catalog, index) else { return Ok(false) };
     let known = index.progress.cursors();
     if known.is_empty() {
@@ -264,7 +260,7 @@ struct IndexApplier<'a> {
 
 impl IndexApplier<'_> {
     /// Reads and applies one page of one EPK range.
-    async fn apply_page(&self, slice: &mut SourceSlice) -> Result<()> {
+    async fn apply_page(&self, slice: &mut SourceSlice) -> Result<(), MaintenanceError> {
         let cursor = &mut slice.cursor;
         let scope = KeyScope::Keys(cursor.keys.clone());
         // Expired items are built as well: the purge removes them, and a change of the container's default TTL before
@@ -298,7 +294,7 @@ impl IndexApplier<'_> {
     }
 
     /// Combines the successive versions of an item into one effect.
-    fn version_effects(&self, versions: &[ItemVersion]) -> Result<BTreeMap<u64, Effect>> {
+    fn version_effects(&self, versions: &[ItemVersion]) -> Result<BTreeMap<u64, Effect>, MaintenanceError> {
         let key = self.key_extractor()?;
         let mut effects: BTreeMap<u64, Effect> = BTreeMap::new();
         for version in versions {
@@ -319,7 +315,7 @@ impl IndexApplier<'_> {
     }
 
     /// Extracts the partition key that an item has in the index.
-    fn key_extractor(&self) -> Result<impl Fn(&Value) -> PartitionKey + use<>> {
+    fn key_extractor(&self) -> Result<impl Fn(&Value) -> PartitionKey + use<>, MaintenanceError> {
         let container = self.container()?;
         let definition = container.schema.key.clone();
         Ok(move |item: &Value| {
@@ -327,19 +323,23 @@ impl IndexApplier<'_> {
         })
     }
 
-    /// The current version of the index container.
-    fn container(&self) -> Result<Arc<Container>> {
-        let found = self.catalog.with_tree(|tree| tree.container_by_rid(self.index).cloned());
-        found.ok_or_else(|| Error::not_found("the index was deleted"))
+    /// The current version of the index container; outdated if it was deleted.
+    fn container(&self) -> Result<Arc<Container>, MaintenanceError> {
+        self.catalog.with_tree(|tree| tree.container_by_rid(self.index).cloned()).ok_or(WriteError::Outdated)
     }
 
     /// The items are independent, so all writes are in flight together and share a group commit.
-    async fn apply(&self, effects: BTreeMap<u64, Effect>) -> Result<()> {
+    async fn apply(&self, effects: BTreeMap<u64, Effect>) -> Result<(), MaintenanceError> {
         let key = &self.key_extractor()?;
         join_all(effects.into_iter().map(|(docnum, effect)| self.apply_one(docnum, effect, key)).collect()).await
     }
 
-    async fn apply_one(&self, docnum: u64, effect: Effect, key: impl Fn(&Value) -> PartitionKey) -> Result<()> {
+    async fn apply_one(
+        &self,
+        docnum: u64,
+        effect: Effect,
+        key: impl Fn(&Value) -> PartitionKey,
+    ) -> Result<(), MaintenanceError> {
         let id = index_item_id(docnum);
         let new_key = effect.item.as_ref().map(&key);
         if let (Some(item), Some(at)) = (effect.item, &new_key) {
@@ -351,7 +351,7 @@ impl IndexApplier<'_> {
         Ok(())
     }
 
-    async fn upsert(&self, key: &PartitionKey, id: &str, body: Value) -> Result<()> {
+    async fn upsert(&self, key: &PartitionKey, id: &str, body: Value) -> Result<(), MaintenanceError> {
         let mut text = Vec::with_capacity(512);
         json::write(&body, &mut text);
         let container = self.container()?;
@@ -370,7 +370,7 @@ impl IndexApplier<'_> {
         });
         match written.await {
             // Waiting for free space would wait for ever: the change that frees it comes after this one.
-            Err(Error { kind: Kind::KeyFull | Kind::QuotaExceeded, .. }) => {
+            Err(WriteError::Failed(Error { kind: Kind::KeyFull | Kind::QuotaExceeded, .. })) => {
                 log_left_out("its partition is full");
                 self.delete(key, id).await
             }
@@ -378,32 +378,30 @@ impl IndexApplier<'_> {
         }
     }
 
-    async fn delete(&self, key: &PartitionKey, id: &str) -> Result<()> {
+    async fn delete(&self, key: &PartitionKey, id: &str) -> Result<(), MaintenanceError> {
         let target = &ItemKey::new(self.container()?.schema.key.as_ref(), key, id);
         let ts_s = self.now_s();
         let deleted = self.with_current_partition(target, |container, partition| async move {
             partition.delete(&container.schema, target, &Precondition::None, ts_s).await
         });
         match deleted.await {
-            Err(Error { kind: Kind::NotFound, .. }) => Ok(()),
+            Err(WriteError::Failed(error)) if error.fact() == Some(&Fact::ItemMissing) => Ok(()),
             done => done,
         }
     }
 
     /// Retries a write when the index container changes meanwhile, as `write_retry` does for clients.
-    async fn with_current_partition<T, F: Future<Output = Result<T, Rejected>>>(
+    async fn with_current_partition<T, F: Future<Output = Result<T, WriteError>>>(
         &self,
         target: &ItemKey,
         write: impl Fn(Arc<Container>, Arc<Partition>) -> F,
-    ) -> Result<()> {
+    ) -> Result<(), MaintenanceError> {
         for _ in 0..CONTAINER_CHANGES_MAX {
             let container = self.container()?;
             let partition = container.owning_partition(&target.logical)?.clone();
             match write(container, partition.clone()).await {
-                Err(Rejected { error: Error { kind: Kind::Outdated, .. }, .. }) => {
-                    self.catalog.wait_for_changes().await
-                }
-                Err(Rejected { error, .. }) => return Err(error),
+                Err(WriteError::Outdated) => self.catalog.wait_for_changes().await,
+                Err(WriteError::Failed(rejected)) => return Err(rejected.into()),
                 Ok(_) if partition.take_split_request() => {
                     self.catalog.split_if_needed(self.index);
                     return Ok(());
@@ -411,7 +409,7 @@ impl IndexApplier<'_> {
                 Ok(_) => return Ok(()),
             }
         }
-        Err(Error::new(Kind::Outdated, "the index is changing all the time"))
+        Err(WriteError::Outdated)
     }
 }
 
@@ -422,7 +420,7 @@ fn index_item_id(docnum: u64) -> String {
 }
 
 /// Runs all futures to completion; returns the first failure.
-async fn join_all<F: Future<Output = Result<()>>>(work: Vec<F>) -> Result<()> {
+async fn join_all<F: Future<Output = Result<(), MaintenanceError>>>(work: Vec<F>) -> Result<(), MaintenanceError> {
     let mut pending: Vec<Pin<Box<F>>> = work.into_iter().map(Box::pin).collect();
     let mut result = Ok(());
     std::future::poll_fn(|cx| {

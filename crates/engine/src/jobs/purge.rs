@@ -13,14 +13,15 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use pleiad_model::Result;
 use pleiad_model::env::Env;
-use pleiad_model::{Kind, Result};
-use pleiad_partition::Partition;
 use pleiad_partition::commit::block_on;
 use pleiad_partition::ttl::Purge;
+use pleiad_partition::{MaintenanceError, Partition};
 
-use super::TaskTracker;
+use super::{TaskTracker, unexpected};
 use crate::catalog::{CatalogTree, Container};
+use crate::timer::sleep;
 
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Between two steps, so that waiting writers proceed.
@@ -42,7 +43,11 @@ impl Purger {
             let mut scans = PurgeScans::default();
             while wait_unless_stopped(&stopped, INTERVAL) {
                 let Some(trees) = trees.upgrade() else { break };
-                block_on(purge_account(&trees, &mut scans, env.as_ref(), || wait_unless_stopped(&stopped, PAUSE)));
+                let pause_unless_stopped = async || {
+                    sleep(PAUSE).await;
+                    wait_unless_stopped(&stopped, Duration::ZERO)
+                };
+                block_on(purge_account(&trees, &mut scans, env.as_ref(), pause_unless_stopped));
             }
             Ok(())
         });
@@ -101,13 +106,13 @@ pub(crate) async fn purge_account(
     trees: &ArcSwap<CatalogTree>,
     scans: &mut PurgeScans,
     env: &dyn Env,
-    mut should_continue: impl FnMut() -> bool,
+    mut should_continue: impl AsyncFnMut() -> bool,
 ) {
     let tree = trees.load_full();
     for container in tree.databases.values().flat_map(|database| database.containers.values()) {
         for partition in &container.partitions {
             let mut more = true;
-            while more && should_continue() {
+            while more && should_continue().await {
                 more = match step(trees, container, partition, scans, env.now_ms()).await {
                     Ok(more) => more,
                     Err(error) => {
@@ -127,7 +132,7 @@ async fn step(
     partition: &Partition,
     scans: &mut PurgeScans,
     now_ms: u64,
-) -> Result<bool> {
+) -> Result<bool, MaintenanceError> {
     let now_s = u32::try_from(now_ms / 1000).unwrap_or(u32::MAX);
     let more_expired = purge_expired(container, partition, scans, now_ms, now_s).await?;
     let more_deleted = partition.purge_deleted_keys(&container.schema, now_s).await?;
@@ -140,7 +145,7 @@ async fn purge_expired(
     scans: &mut PurgeScans,
     now_ms: u64,
     now_s: u32,
-) -> Result<bool> {
+) -> Result<bool, MaintenanceError> {
     let shard = partition.range.shard;
     if container.definition.default_ttl.is_none() {
         scans.0.remove(&shard);
@@ -168,7 +173,7 @@ async fn trim_versions(
     container: &Arc<Container>,
     partition: &Partition,
     now_s: u32,
-) -> Result<bool> {
+) -> Result<bool, MaintenanceError> {
     if partition.shard_state().versions_from.is_none() {
         return Ok(false);
     }
@@ -197,8 +202,8 @@ fn trim_limit_of_indexes(tree: &CatalogTree, container: &Container, partition: &
 }
 
 /// A partition that is removed in the middle of a step is not worth a log line.
-fn log_error(error: &pleiad_model::Error) {
-    if !matches!(error.kind, Kind::OwnerNotFound | Kind::Unavailable | Kind::Outdated) {
+fn log_error(error: &MaintenanceError) {
+    if let Some(error) = unexpected(error) {
         tracing::warn!(%error, "a purge pass stopped; it starts again with the next poll");
     }
 }

@@ -8,12 +8,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
-use pleiad_model::{Error, Kind, Result};
-use pleiad_partition::commit::block_on;
+use pleiad_model::{Error, Fact, Result};
 use pleiad_partition::copy::CopyFigures;
 use tokio::sync::watch;
 
-use crate::catalog::{DatabaseCopy, RepartitionJob};
+use crate::catalog::{DatabaseCopy, JobError, RepartitionJob};
 
 /// Ended jobs that are still reported.
 const ENDED_MAX: usize = 100;
@@ -106,25 +105,23 @@ impl JobReport {
 }
 
 /// How a job ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum JobOutcome {
     Done,
-    Failed(String),
+    Failed(Error),
     /// An operator cancelled it.
     Cancelled,
 }
 
 impl JobOutcome {
-    pub(super) fn of(ended: Result<()>) -> JobOutcome {
+    pub(super) fn of(ended: Result<(), JobError>) -> JobOutcome {
         match ended {
             Ok(()) => JobOutcome::Done,
-            Err(error) if error.kind == Kind::Unsupported && error.message == CANCELLED => JobOutcome::Cancelled,
-            Err(error) => JobOutcome::Failed(error.message),
+            Err(JobError::Cancelled) => JobOutcome::Cancelled,
+            Err(error) => JobOutcome::Failed(error.into()),
         }
     }
 }
-
-const CANCELLED: &str = "the job was cancelled";
 
 #[derive(Clone, Default)]
 pub(crate) struct JobRegistry {
@@ -179,7 +176,7 @@ impl JobRegistry {
         let _ = self.state.subscribe().wait_for(has_stopped).await;
         let state = self.state.borrow();
         let ended = state.ended.iter().find(|report| report.task.id() == id).cloned();
-        ended.ok_or_else(|| if state.running.contains_key(&id) { stopping() } else { unknown(id) })
+        ended.ok_or_else(|| if state.running.contains_key(&id) { Fact::Stopping.into() } else { unknown(id) })
     }
 
     pub fn pause(&self, id: u64, paused: bool) -> Result<()> {
@@ -214,19 +211,19 @@ impl JobRegistry {
     }
 
     /// Begins a step, and waits while it is held.
-    pub(super) fn begin_step(&self, id: u64, step: JobStep) -> Result<()> {
+    pub(super) async fn begin_step(&self, id: u64, step: JobStep) -> Result<(), JobError> {
         self.update(id, |report| report.step = step);
-        self.wait_while(id, |state, _| state.held_steps.contains(&step))
+        self.wait_while(id, |state, _| state.held_steps.contains(&step)).await
     }
 
     /// Records the progress of a job, and waits while it is paused.
-    pub(super) fn report_progress(&self, id: u64, figures: &CopyFigures) -> Result<()> {
+    pub(super) async fn report_progress(&self, id: u64, figures: &CopyFigures) -> Result<(), JobError> {
         // Figures alone wake no waiter.
         self.state.send_if_modified(|state| {
             state.running.entry(id).and_modify(|report| report.figures = *figures);
             false
         });
-        self.wait_while(id, |_, report| report.paused)
+        self.wait_while(id, |_, report| report.paused).await
     }
 
     pub(super) fn set_fence_ms(&self, id: u64, ms: u64) {
@@ -258,26 +255,26 @@ impl JobRegistry {
         });
     }
 
-    fn wait_while(&self, id: u64, must_wait: impl Fn(&RegistryState, &JobReport) -> bool) -> Result<()> {
+    async fn wait_while(
+        &self,
+        id: u64,
+        must_wait: impl Fn(&RegistryState, &JobReport) -> bool,
+    ) -> Result<(), JobError> {
         let is_cancelled = |state: &RegistryState| state.running.get(&id).is_some_and(|report| report.cancelled);
         let still_waits = |state: &RegistryState| {
             !is_cancelled(state) && state.running.get(&id).is_some_and(|report| must_wait(state, report))
         };
         if still_waits(&self.state.borrow()) {
             self.update(id, |report| report.held = true);
-            let _ = block_on(self.state.subscribe().wait_for(|state| state.closing || !still_waits(state)));
+            let _ = self.state.subscribe().wait_for(|state| state.closing || !still_waits(state)).await;
             self.update(id, |report| report.held = false);
         }
         match self.is_closing() {
-            true => Err(stopping()),
-            false if is_cancelled(&self.state.borrow()) => Err(Error::new(Kind::Unsupported, CANCELLED)),
+            true => Err(Fact::Stopping.into()),
+            false if is_cancelled(&self.state.borrow()) => Err(JobError::Cancelled),
             false => Ok(()),
         }
     }
-}
-
-pub(super) fn stopping() -> Error {
-    Error::unavailable("the server is stopping")
 }
 
 fn unknown(id: u64) -> Error {

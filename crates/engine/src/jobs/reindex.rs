@@ -6,8 +6,9 @@
 
 use std::sync::Arc;
 
-use pleiad_model::{Kind, Result};
+use pleiad_model::{Fact, Result};
 use pleiad_partition::commit::block_on;
+use pleiad_partition::{MaintenanceError, WriteError};
 use pleiad_storage::Store;
 use pleiad_storage::keyspace::{self, Tag};
 
@@ -55,13 +56,17 @@ impl Catalog {
         match reindex_partitions(container, transformation).await {
             Ok(()) => self.finish_index_transformation(container.rid, container.schema.version).await,
             // The policy has changed again, or the container is being deleted.
-            Err(error) if matches!(error.kind, Kind::Outdated | Kind::OwnerNotFound) => Ok(()),
-            Err(error) => Err(error),
+            Err(WriteError::Outdated) => Ok(()),
+            Err(WriteError::Failed(error)) if error.fact() == Some(&Fact::OwnerMissing) => Ok(()),
+            Err(WriteError::Failed(error)) => Err(error),
         }
     }
 }
 
-async fn reindex_partitions(container: &Container, transformation: &IndexTransformation) -> Result<()> {
+async fn reindex_partitions(
+    container: &Container,
+    transformation: &IndexTransformation,
+) -> Result<(), MaintenanceError> {
     transformation.begin(container.items());
     for partition in &container.partitions {
         partition.reindex(&container.schema, |items| transformation.add_seen(items)).await?;

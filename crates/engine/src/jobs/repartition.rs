@@ -17,13 +17,14 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use pleiad_model::{Error, Kind, Result};
+use pleiad_model::{Error, Fact, Result};
 use pleiad_partition::Partition;
 use pleiad_partition::commit::block_on;
 use pleiad_partition::copy::{Copy, CopyFigures};
 
-use super::registry::{JobOutcome, JobStep, JobTask, stopping};
-use crate::catalog::{Catalog, Container, HandoverStage, RepartitionJob};
+use super::registry::{JobOutcome, JobStep, JobTask};
+use crate::catalog::{Catalog, Container, HandoverStage, JobError, JobOutdated, RepartitionJob};
+use crate::timer::sleep;
 
 /// After a round with at most this many changes, the next round is the last one, behind the fence.
 const LAST_ROUND_CHANGES: u64 = 256;
@@ -59,8 +60,7 @@ impl Catalog {
     async fn run_job(&self, job: &RepartitionJob) -> Result<()> {
         tracing::info!(job = job.id, kind = %job.kind, reason = %job.reason, ranges = ?job.parents, "repartitioning begins");
         let mut result = self.attempt(job.id).await;
-        while result.as_ref().is_err_and(|error| error.kind == Kind::Outdated) && self.tree().jobs.contains_key(&job.id)
-        {
+        while matches!(result, Err(JobError::Outdated(_))) && self.tree().jobs.contains_key(&job.id) {
             // The indexing policy has changed; reindexed rows are not in the change log, so the copy starts again.
             result = self.attempt(job.id).await;
         }
@@ -69,7 +69,7 @@ impl Catalog {
             // It resumes at the next start.
             Err(_) if self.jobs().is_closing() || self.store_and_committer().1.write_error().is_some() => {
                 self.jobs().postpone(job.id);
-                return result;
+                return result.map_err(Error::from);
             }
             Err(error) => {
                 tracing::warn!(job = job.id, %error, "repartitioning is aborted; the partitions stay as they were");
@@ -84,35 +84,35 @@ impl Catalog {
         Ok(())
     }
 
-    async fn attempt(&self, id: u64) -> Result<()> {
-        let Some(job) = self.tree().jobs.get(&id).cloned() else { return Err(container_deleted()) };
-        self.jobs().begin_step(id, JobStep::Prepare)?;
-        let container = self.wait_for_index_transformation(&job)?;
+    async fn attempt(&self, id: u64) -> Result<(), JobError> {
+        let job = self.tree().jobs.get(&id).cloned().ok_or(JobOutdated::ContainerDeleted)?;
+        self.jobs().begin_step(id, JobStep::Prepare).await?;
+        let container = self.wait_for_index_transformation(&job).await?;
         let parents = parents(&container, &job);
         let (store, committer) = self.store_and_committer();
         let mut copy = Copy::new(id, parents.clone(), job.children.clone(), container.schema.clone(), store, committer);
         let mut limiter = RateLimiter::new(self.limits().copy_bytes_per_s);
-        let mut on_progress = |figures: &CopyFigures| {
+        let mut on_progress = async |figures: &CopyFigures| -> Result<(), JobError> {
             self.check_still_valid(&job, container.schema.version)?;
-            self.jobs().report_progress(id, figures)?;
-            limiter.wait_until_due(figures.bytes);
+            self.jobs().report_progress(id, figures).await?;
+            limiter.wait_until_due(figures.bytes).await;
             Ok(())
         };
         if job.copied_under == Some(container.schema.version) {
             copy.resume().await?;
         } else {
-            self.jobs().begin_step(id, JobStep::Copy)?;
+            self.jobs().begin_step(id, JobStep::Copy).await?;
             let states = copy.run(&mut on_progress).await?;
             self.mark_job_copied(&job, container.schema.version, states).await?;
         }
-        self.jobs().begin_step(id, JobStep::CatchUp)?;
+        self.jobs().begin_step(id, JobStep::CatchUp).await?;
         self.catch_up(&mut copy, &mut on_progress).await?;
         self.hand_over_to_children(&job, &parents, &container, &mut copy).await?;
         let old_parents: Vec<Weak<Partition>> = parents.iter().map(Arc::downgrade).collect();
         let shards: Vec<u64> = parents.iter().map(|parent| parent.range.shard).collect();
         drop((parents, container, copy));
         // The children own the keys now: a failure from here on only delays the drop until the next start.
-        if let Err(error) = self.drop_parents(id, &old_parents, &shards) {
+        if let Err(error) = self.drop_parents(id, &old_parents, &shards).await {
             tracing::warn!(job = id, %error, "the space of former partitions is reclaimed at the next start");
         }
         Ok(())
@@ -122,8 +122,8 @@ impl Catalog {
     async fn catch_up(
         &self,
         copy: &mut Copy,
-        on_progress: &mut (dyn FnMut(&CopyFigures) -> Result<()> + Send),
-    ) -> Result<()> {
+        on_progress: &mut impl AsyncFnMut(&CopyFigures) -> Result<(), JobError>,
+    ) -> Result<(), JobError> {
         for _ in 0..ROUNDS_MAX {
             let round = copy.catch_up(on_progress).await?;
             self.store_and_committer().1.commit(round.batch).await?;
@@ -140,10 +140,10 @@ impl Catalog {
         parents: &[Arc<Partition>],
         container: &Container,
         copy: &mut Copy,
-    ) -> Result<()> {
-        let at_stage = |stage| match stage {
-            HandoverStage::Fenced => self.jobs().begin_step(job.id, JobStep::Fence),
-            HandoverStage::Ready => self.jobs().begin_step(job.id, JobStep::Publish),
+    ) -> Result<(), JobError> {
+        let at_stage = async |stage| match stage {
+            HandoverStage::Fenced => self.jobs().begin_step(job.id, JobStep::Fence).await,
+            HandoverStage::Ready => self.jobs().begin_step(job.id, JobStep::Publish).await,
         };
         let handover = self
             .hand_over(job, parents, copy, at_stage, |now| check_same_schema(now, container.schema.version))
@@ -155,35 +155,36 @@ impl Catalog {
     }
 
     /// Waits for readers that still hold an old tree, then drops the parents' shards.
-    fn drop_parents(&self, id: u64, parents: &[Weak<Partition>], shards: &[u64]) -> Result<()> {
-        self.jobs().begin_step(id, JobStep::Drop)?;
+    async fn drop_parents(&self, id: u64, parents: &[Weak<Partition>], shards: &[u64]) -> Result<(), JobError> {
+        self.jobs().begin_step(id, JobStep::Drop).await?;
         while parents.iter().any(|parent| parent.strong_count() > 0) {
             if self.jobs().is_closing() {
-                return Err(stopping());
+                return Err(Fact::Stopping.into());
             }
-            std::thread::sleep(POLL_INTERVAL);
+            sleep(POLL_INTERVAL).await;
         }
-        self.shard_dropper().drop_shards(shards)
+        Ok(self.shard_dropper().drop_shards(shards).await?)
     }
 
     /// Waits until the index transformation is finished.
-    fn wait_for_index_transformation(&self, job: &RepartitionJob) -> Result<Arc<Container>> {
+    async fn wait_for_index_transformation(&self, job: &RepartitionJob) -> Result<Arc<Container>, JobError> {
         loop {
-            let container = self.tree().container_by_rid(job.container).cloned().ok_or_else(container_deleted)?;
+            let container =
+                self.tree().container_by_rid(job.container).cloned().ok_or(JobOutdated::ContainerDeleted)?;
             if container.index_transformation.is_none() {
                 return Ok(container);
             }
             if self.jobs().is_closing() {
-                return Err(stopping());
+                return Err(Fact::Stopping.into());
             }
-            std::thread::sleep(POLL_INTERVAL);
+            sleep(POLL_INTERVAL).await;
         }
     }
 
-    fn check_still_valid(&self, job: &RepartitionJob, schema_version: u64) -> Result<()> {
+    fn check_still_valid(&self, job: &RepartitionJob, schema_version: u64) -> Result<(), JobError> {
         self.with_tree(|tree| match (tree.container_by_rid(job.container), tree.jobs.contains_key(&job.id)) {
             (Some(container), true) => check_same_schema(container, schema_version),
-            _ => Err(container_deleted()),
+            _ => Err(JobOutdated::ContainerDeleted.into()),
         })
     }
 
@@ -195,7 +196,7 @@ impl Catalog {
             parents(container, job).iter().try_for_each(|parent| parent.end_log(job.id))?;
         }
         let shards: Vec<u64> = job.children.iter().map(|child| child.shard).collect();
-        self.shard_dropper().drop_shards(&shards)
+        self.shard_dropper().drop_shards(&shards).await
     }
 }
 
@@ -203,15 +204,11 @@ fn parents(container: &Container, job: &RepartitionJob) -> Vec<Arc<Partition>> {
     container.partitions.iter().filter(|partition| job.parents.contains(&partition.range.id)).cloned().collect()
 }
 
-fn check_same_schema(container: &Container, version: u64) -> Result<()> {
+fn check_same_schema(container: &Container, version: u64) -> Result<(), JobError> {
     match container.index_transformation.is_none() && container.schema.version == version {
         true => Ok(()),
-        false => Err(Error::new(Kind::Outdated, "the indexing policy has changed")),
+        false => Err(JobOutdated::PolicyReplaced.into()),
     }
-}
-
-fn container_deleted() -> Error {
-    Error::new(Kind::Outdated, "the container is gone")
 }
 
 /// Limits the copy to the configured rate.
@@ -226,10 +223,10 @@ impl RateLimiter {
     }
 
     /// Waits until this many bytes are due, a second at most, so that a job reacts to pause and cancel.
-    pub fn wait_until_due(&mut self, bytes: u64) {
+    pub async fn wait_until_due(&mut self, bytes: u64) {
         let due = Duration::from_secs_f64((bytes as f64 / self.bytes_per_s).min(1e9));
         match due.checked_sub(self.began.elapsed()) {
-            Some(early) => std::thread::sleep(early.min(Duration::from_secs(1))),
+            Some(early) => sleep(early.min(Duration::from_secs(1))).await,
             None => std::thread::yield_now(),
         }
     }

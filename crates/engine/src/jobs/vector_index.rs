@@ -10,12 +10,11 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
-use pleiad_model::Kind;
 use pleiad_model::policy::VectorIndexType;
 use pleiad_partition::commit::block_on;
-use pleiad_partition::{Partition, Schema};
+use pleiad_partition::{MaintenanceError, Partition, Schema};
 
-use super::TaskTracker;
+use super::{TaskTracker, unexpected};
 use crate::catalog::CatalogTree;
 
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -96,8 +95,8 @@ fn maintain(partitions: &[AnnPartition], should_continue: &mut (dyn FnMut() -> b
 }
 
 /// A partition that is removed in the middle of a pass is not worth a log line.
-fn log_error(error: &pleiad_model::Error) {
-    if !matches!(error.kind, Kind::OwnerNotFound | Kind::Unavailable | Kind::Outdated) {
+fn log_error(error: &MaintenanceError) {
+    if let Some(error) = unexpected(error) {
         tracing::warn!(%error, "a vector index lags behind; maintenance is retried with the next poll");
     }
 }

@@ -4,9 +4,9 @@
 mod charges; // what is charged, in which order of checks, and what is told
 mod early_end; // requests that are dropped or fail
 
+use pleiad_model::{Fact, Kind};
 use std::collections::BTreeMap;
 
-use pleiad_model::Kind;
 use pleiad_model::env::ManualEnv;
 use pleiad_partition::governor::{Priority, RequestClass};
 
@@ -33,9 +33,9 @@ async fn reads(engine: &Engine, at: &Admitted, key: &str, count: usize) -> usize
 /// Keys by their partition.
 fn keys_by_range(at: &Admitted, keys: impl Iterator<Item = String>) -> BTreeMap<usize, Vec<String>> {
     let mut found: BTreeMap<usize, Vec<String>> = BTreeMap::new();
-    let definition = at.container.schema.key.as_ref().unwrap();
+    let definition = at.container().schema.key.as_ref().unwrap();
     for key in keys {
-        let range = at.container.map.locate(&pk(&key).effective(definition));
+        let range = at.container().map.locate(&pk(&key).effective(definition));
         found.entry(range).or_default().push(key);
     }
     found
@@ -93,12 +93,13 @@ async fn s33_s67_s68_a_hot_key_is_throttled_while_the_container_has_throughput_l
     let refusal = read(&engine, &at, "1", "key0").await;
     assert_eq!(refusal.charge_ru, 0.0);
     let Err(error) = refusal.result else { panic!("served") };
-    let throttle = error.throttle.unwrap();
+    let Some(Fact::Throttled(request)) = error.fact() else { panic!("{error}") };
+    let throttle = &request.throttle;
     assert_eq!(
         (throttle.share_ru, throttle.used_ru, throttle.busiest_key.as_deref()),
         (100.0, 100.0, Some(r#"["key0"]"#))
     );
-    assert!(error.message.contains("db/c"), "{}", error.message);
+    assert_eq!((request.database.as_str(), request.container.as_str()), ("db", "c"));
 }
 
 #[tokio::test]
@@ -163,8 +164,9 @@ async fn s87_failures_after_a_lookup_are_charged() {
     container(&engine, "c", &["/pk"], 4).await;
     let at = admit(&engine, "c");
     create(&engine, &at, "1", "a").await.result.unwrap();
-    let partition =
-        at.container.partition(at.container.map.locate(&pk("a").effective(at.container.schema.key.as_ref().unwrap())));
+    let partition = at
+        .container()
+        .partition(at.container().map.locate(&pk("a").effective(at.container().schema.key.as_ref().unwrap())));
     let total = || partition.as_ref().unwrap().governor.usage().total_ru();
     let before = total();
     assert_eq!(kind(create(&engine, &at, "1", "a").await), Kind::Conflict);
@@ -216,7 +218,7 @@ async fn containers_share_database_throughput() {
             catalog::NewContainer { definition: definition(id, &["/pk"]), throughput: ThroughputRequest::Unspecified };
         engine.catalog.create_container(shared.rid, new).await.unwrap();
     }
-    let at = |container| engine.admit(ContainerName::Named { database: "shared", container }, None).unwrap();
+    let at = |container| at_container(&engine, ContainerName::Named { database: "shared", container }).unwrap();
     assert_eq!(reads(&engine, &at("a"), "k", 300).await + reads(&engine, &at("b"), "k", 300).await, 400);
 }
 
@@ -296,7 +298,8 @@ async fn a_query_page_ends_at_a_throttled_partition_and_continues_later() {
     let first_charge_ru = first.charge_ru;
     let first = first.result.unwrap();
     assert_eq!(first.rows.len(), ranges[&0].len() + ranges[&1].len());
-    let paid = |range: usize| at.container.partition(range).unwrap().governor.usage().second_ru(engine.now_ms() / 1000);
+    let paid =
+        |range: usize| at.container().partition(range).unwrap().governor.usage().second_ru(engine.now_ms() / 1000);
     assert!((paid(0) + paid(1) - first_charge_ru).abs() < 0.02, "{} and {}", paid(0), paid(1));
     assert!(is_throttled(
         &engine.query_items(&at, item_query("SELECT VALUE c.id FROM c", first.next.clone()), None).await
@@ -315,7 +318,7 @@ async fn the_throttle_log_has_one_entry_per_second() {
         reads(&engine, &at, "a", 130).await;
         env.advance_ms(1000);
     }
-    let log = engine.throttles();
+    let log = engine.throttles(&whole(&engine)).unwrap();
     assert_eq!(log.iter().map(|entry| entry.throttled).collect::<Vec<_>>(), [30, 30]);
     assert_eq!((log[0].container.as_str(), log[1].ts_s - log[0].ts_s), ("c", 1));
     assert_eq!(log[0].throttle.busiest_key.as_deref(), Some(r#"["a"]"#));

@@ -18,7 +18,7 @@ async fn busy() -> (Arc<Engine>, Arc<pleiad_model::env::ManualEnv>) {
 #[tokio::test]
 async fn a_hot_partition_is_reported_with_its_key() {
     let (engine, _) = busy().await;
-    let metrics = engine.metrics();
+    let metrics = engine.metrics(&whole(&engine)).unwrap();
     let partitions = &metrics.containers[0].partitions;
     let hot = partitions.iter().find(|partition| partition.normalized == 1.0).unwrap();
     assert_eq!((hot.share_ru, hot.requests, hot.requests_throttled, hot.items), (100.0, 101, 50, 1));
@@ -30,8 +30,8 @@ async fn a_hot_partition_is_reported_with_its_key() {
 #[tokio::test]
 async fn s34_the_largest_keys_are_reported_after_a_refresh() {
     let (engine, _) = busy().await;
-    engine.refresh_key_statistics().await.unwrap();
-    let metrics = engine.metrics();
+    engine.refresh_key_statistics(&whole(&engine)).await.unwrap();
+    let metrics = engine.metrics(&whole(&engine)).unwrap();
     let largest: Vec<_> =
         metrics.containers[0].partitions.iter().flat_map(|partition| &partition.largest_keys).collect();
     assert_eq!((largest.len(), largest[0].key.as_str(), largest[0].items), (1, r#"["hot"]"#, 1));
@@ -43,7 +43,7 @@ async fn autoscale_reports_its_busiest_second_of_the_hour_and_a_tenth_when_idle(
     let scaled = ThroughputRequest::Autoscale { max: 1000, increment_percent: None };
     try_container(&engine, "db", "c", &["/pk"], scaled).await.unwrap();
     let at = admit(&engine, "c");
-    let reported = || engine.metrics().containers[0].autoscaled_ru.unwrap();
+    let reported = || engine.metrics(&whole(&engine)).unwrap().containers[0].autoscaled_ru.unwrap();
     assert_eq!(reported(), 100.0);
     for _ in 0..600 {
         assert!(

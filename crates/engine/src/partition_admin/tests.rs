@@ -28,8 +28,8 @@ async fn s35_s46_partitions_split_in_half_for_keys_of_every_kind() {
     for key in keys {
         let engine = with_key(key).await;
         for _ in 0..3 {
-            let job = engine.split(C, None, None).await.unwrap();
-            engine.wait_for_job(job).await.unwrap();
+            let job = engine.split(at_container(&engine, C).unwrap(), None, None).await.unwrap();
+            engine.catalog.jobs().wait_ended(job).await.unwrap();
         }
         let at = admit(&engine, "c");
         assert_eq!(at.container().partitions.len(), 4);
@@ -47,10 +47,10 @@ async fn s35_s46_partitions_split_in_half_for_keys_of_every_kind() {
         assert!((240..480).contains(&largest), "{key}: {:?}", items_per_partition(at.container()));
         drop(at);
         let ranges = admit(&engine, "c").container().map.ranges().iter().map(|range| range.id).collect::<Vec<_>>();
-        let job = engine.merge(C, &ranges).await.unwrap();
-        engine.wait_for_job(job).await.unwrap();
-        let job = engine.split(C, None, None).await.unwrap();
-        engine.wait_for_job(job).await.unwrap();
+        let job = engine.merge(at_container(&engine, C).unwrap(), &ranges).await.unwrap();
+        engine.catalog.jobs().wait_ended(job).await.unwrap();
+        let job = engine.split(at_container(&engine, C).unwrap(), None, None).await.unwrap();
+        engine.catalog.jobs().wait_ended(job).await.unwrap();
         let halves = items_per_partition(admit(&engine, "c").container());
         assert!(halves.len() == 2 && halves[0].abs_diff(halves[1]) < 60, "{halves:?}");
         assert_sound(&engine).await;
@@ -61,9 +61,9 @@ async fn s35_s46_partitions_split_in_half_for_keys_of_every_kind() {
 async fn a_partition_can_be_split_at_a_given_key() {
     let engine = with_key(r#"{"paths":["/pk"],"kind":"Hash","version":2}"#).await;
     let at = pleiad_model::partition_key::EffectiveKey::parse("10").unwrap();
-    let job = engine.split(C, Some(0), Some(at.clone())).await.unwrap();
-    let report = engine.wait_for_job(job).await.unwrap();
+    let job = engine.split(at_container(&engine, C).unwrap(), Some(0), Some(at.clone())).await.unwrap();
+    let report = engine.catalog.jobs().wait_ended(job).await.unwrap();
     let job = report.task.repartition().unwrap();
     assert_eq!((job.kind, job.reason), (JobKind::Split, Reason::Request));
-    assert_eq!(engine.partitions(C).unwrap()[1].range.keys.min, at);
+    assert_eq!(engine.partitions(&at_container(&engine, C).unwrap()).unwrap()[1].range.keys.min, at);
 }

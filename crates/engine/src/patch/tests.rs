@@ -1,5 +1,6 @@
 //! Patches as a client sees them: no other write comes between the read and the write of a patch.
 
+use pleiad_model::Kind;
 use std::sync::Arc;
 
 use super::*;
@@ -86,7 +87,7 @@ async fn conditions_see_computed_properties() {
     let mut definition = definition("c", &["/pk"]);
     let low = r#"[{"name":"low","query":"SELECT VALUE LOWER(c.name) FROM c"}]"#;
     definition.computed_properties = pleiad_model::policy::ComputedProperty::parse_all(&parse(low)).unwrap();
-    let database = engine.find_database("db").unwrap().rid;
+    let database = find_database(&engine, "db").unwrap().rid;
     let new = crate::catalog::NewContainer { definition, throughput: crate::ThroughputRequest::Manual(400) };
     engine.catalog.create_container(database, new).await.unwrap();
     let at = admit(&engine, "c");

@@ -6,12 +6,13 @@
 use std::sync::Arc;
 
 use pleiad_model::resource_id::ItemRid;
-use pleiad_model::{Error, Kind, Object, Result, Value, json};
-use pleiad_partition::partition::{RESOURCE_NOT_FOUND, Rejected};
-use pleiad_partition::{ItemKey, OperationEffect, Partition, Precondition, Record, Transaction, Verb, price};
+use pleiad_model::{Error, Fact, Kind, Object, Result, Value, json};
+use pleiad_partition::{
+    ItemKey, OperationEffect, Outdated, Partition, Precondition, Record, Rejected, Transaction, Verb, WriteError, price,
+};
 use pleiad_script::{
-    Action, Collection, DocumentLink, EntryPoint, IndexingDirective, OperationReply, OperationResult, PageOptions,
-    ScriptCall, ScriptOperation, ScriptOutcome, ScriptQuery,
+    Collection, DocumentAction, DocumentLink, EntryPoint, IndexingDirective, OperationReply, OperationResult,
+    PageOptions, ScriptCall, ScriptOperation, ScriptOutcome, ScriptQuery,
 };
 use pleiad_sql::run::PageSize;
 
@@ -28,15 +29,13 @@ const PAGE_BYTES_MAX: usize = 4 << 20;
 /// The query that reads all documents.
 const READ_ALL: &str = "SELECT * FROM root";
 
-const OTHER_KEY: &str = "Requests originating from scripts cannot reference partition keys other than the one for which client request was submitted.";
-
 pub(super) struct Host<'h> {
     task: &'h ScriptTask,
     tx_query: TransactionQuery,
     tx: Transaction<'h>,
     charge_ru: f64,
     /// The container has changed meanwhile: the transaction has to run again.
-    outdated: Option<Error>,
+    is_outdated: bool,
 }
 
 impl<'h> Host<'h> {
@@ -51,15 +50,12 @@ impl<'h> Host<'h> {
             parallelism: task.parallelism,
             handle: task.handle.clone(),
         };
-        Ok(Host { task, tx_query, tx: task.handle.block_on(begin)?, charge_ru: 0.0, outdated: None })
+        Ok(Host { task, tx_query, tx: task.handle.block_on(begin)?, charge_ru: 0.0, is_outdated: false })
     }
 
     /// The transaction, and its charge.
-    pub fn end(self) -> Result<(Transaction<'h>, f64), Rejected> {
-        match self.outdated {
-            Some(error) => Err(error.into()),
-            None => Ok((self.tx, self.charge_ru)),
-        }
+    pub fn end(self) -> Result<(Transaction<'h>, f64), Outdated> {
+        if self.is_outdated { Err(Outdated) } else { Ok((self.tx, self.charge_ru)) }
     }
 
     pub fn at(&self) -> &Admitted {
@@ -90,40 +86,45 @@ impl<'h> Host<'h> {
     fn reply_to(&mut self, operation: ScriptOperation) -> OperationReply {
         let reply = match self.execute(operation.action) {
             Ok(reply) => reply,
-            Err(Rejected { error, charge_ru }) => {
+            Err(WriteError::Failed(Rejected { error, charge_ru })) => {
                 self.charge_ru += charge_ru;
-                if error.kind == Kind::Outdated {
-                    self.outdated = Some(error.clone());
-                }
-                OperationResult::Failed(error)
+                self.failed(&error)
+            }
+            Err(WriteError::Outdated) => {
+                self.is_outdated = true; // whatever the script makes of the failure is discarded
+                self.failed(&Fact::ContainerChanging.into())
             }
         };
         OperationReply { id: operation.id, result: reply }
     }
 
-    fn execute(&mut self, action: Action) -> Result<OperationResult, Rejected> {
+    fn failed(&self, error: &Error) -> OperationResult {
+        OperationResult::Failed { kind: error.kind, message: (self.task.context.message)(error) }
+    }
+
+    fn execute(&mut self, action: DocumentAction) -> Result<OperationResult, WriteError> {
         match action {
-            Action::Create { body, indexing } => {
+            DocumentAction::Create { body, indexing } => {
                 let step = self.put(Verb::Create, parse_body(&body)?, &options(None, indexing), None)?;
-                self.resource(step)
+                Ok(self.resource(step)?)
             }
-            Action::Upsert { body, etag, indexing } => {
+            DocumentAction::Upsert { body, etag, indexing } => {
                 let step = self.put(Verb::Upsert, parse_body(&body)?, &options(etag, indexing), None)?;
-                self.resource(step)
+                Ok(self.resource(step)?)
             }
-            Action::Replace { link, body, etag, indexing } => {
+            DocumentAction::Replace { link, body, etag, indexing } => {
                 let target = self.key_of(&link)?;
                 let step = self.put(Verb::Replace, parse_body(&body)?, &options(etag, indexing), Some(target))?;
-                self.resource(step)
+                Ok(self.resource(step)?)
             }
-            Action::Delete { link, etag } => {
+            DocumentAction::Delete { link, etag } => {
                 let target = self.key_of(&link)?;
                 self.delete(&target, &condition(etag))?;
                 Ok(OperationResult::Deleted)
             }
-            Action::Read { link, if_none_match } => self.read(&link, if_none_match.as_deref()),
-            Action::Query { query, page } => self.query(query, &page),
-            Action::ReadFeed { page } => {
+            DocumentAction::Read { link, if_none_match } => Ok(self.read(&link, if_none_match.as_deref())?),
+            DocumentAction::Query { query, page } => self.query(query, &page),
+            DocumentAction::ReadFeed { page } => {
                 let all = ScriptQuery { text: READ_ALL.to_owned(), parameters: Vec::new(), may_scan: true };
                 self.query(all, &page)
             }
@@ -153,7 +154,7 @@ impl<'h> Host<'h> {
     fn read(&mut self, link: &DocumentLink, known_etag: Option<&str>) -> Result<OperationResult, Rejected> {
         let key = self.key_of(link)?;
         let record = self.task.handle.block_on(self.tx.read(&key))?;
-        let record = record.ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))?;
+        let record = record.ok_or_else(|| Error::from(Fact::ItemMissing))?;
         let read = ItemRead::new(record, known_etag);
         self.charge_ru += read.charge_ru();
         if read.is_unchanged {
@@ -162,7 +163,7 @@ impl<'h> Host<'h> {
         Ok(OperationResult::Resource(self.text(&read.record)?))
     }
 
-    fn query(&mut self, query: ScriptQuery, page: &PageOptions) -> Result<OperationResult, Rejected> {
+    fn query(&mut self, query: ScriptQuery, page: &PageOptions) -> Result<OperationResult, WriteError> {
         let cursors = &self.task.context.cursors;
         let from = page.continuation.as_deref().map(|text| cursors.read(text)).transpose()?;
         let rows = page.size.map_or(PAGE_ROWS, |size| usize::try_from(size).unwrap_or(PAGE_ROWS).max(1));
@@ -176,7 +177,7 @@ impl<'h> Host<'h> {
             report: ReportOptions::default(),
             enable_scan: query.may_scan,
         };
-        let answer = self.tx_query.query(item_query, self.snapshot()?);
+        let answer = self.tx_query.query(item_query, self.snapshot()?)?;
         let page = answer.result.map_err(|error| Rejected { error, charge_ru: answer.charge_ru })?;
         self.charge_ru += answer.charge_ru;
         let mut documents = vec![b'['];
@@ -192,7 +193,7 @@ impl<'h> Host<'h> {
     }
 
     fn scope(&self) -> FeedRange {
-        match self.at().container.schema.key {
+        match self.at().container().schema.key {
             Some(_) => FeedRange::PartitionKey(self.task.key.clone()),
             None => FeedRange::Container,
         }
@@ -202,15 +203,15 @@ impl<'h> Host<'h> {
         match link {
             DocumentLink::Id(id) => Ok(self.task.logical.clone().item(id)),
             DocumentLink::Rid(rid) => {
-                let rid = ItemRid::parse(rid).filter(|rid| rid.container == self.at().container.rid);
-                self.key_of_rid(rid.ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))?)
+                let rid = ItemRid::parse(rid).filter(|rid| rid.container == self.at().container().rid);
+                self.key_of_rid(rid.ok_or(Fact::ItemMissing)?)
             }
         }
     }
 
     pub fn key_of_rid(&self, rid: ItemRid) -> Result<ItemKey> {
         let key = self.task.handle.block_on(self.tx.key_of(rid.docnum))?;
-        key.ok_or_else(|| Error::not_found(RESOURCE_NOT_FOUND))
+        Ok(key.ok_or(Fact::ItemMissing)?)
     }
 
     pub fn key_of_name(&self, id: &str) -> ItemKey {
@@ -225,7 +226,7 @@ impl<'h> Host<'h> {
     /// The item's text, as a client would get it.
     pub fn text(&self, record: &Record) -> Result<String> {
         let mut text = Vec::new();
-        write_item(self.at().container.rid, &record.view(), &mut text);
+        write_item(self.at().container().rid, &record.view(), &mut text);
         utf8(text)
     }
 }
@@ -258,7 +259,7 @@ fn parameters(pairs: Vec<(String, Value)>) -> Result<Parameters> {
 
 fn to_script_error(error: Error) -> Error {
     match error.kind {
-        Kind::KeyMismatch => Error::invalid(OTHER_KEY),
+        Kind::KeyMismatch => Fact::KeyOutsideScript.into(),
         _ => error,
     }
 }

@@ -18,7 +18,7 @@ use super::{ScriptContext, TransactionEnd};
 use crate::catalog::{TriggerDefinition, TriggerType};
 use crate::item::{Target, key_of_request};
 use crate::script_runtime::script_error;
-use crate::{Admitted, Engine, EngineResponse, Script, WriteOptions};
+use crate::{Action, Admitted, Engine, EngineResponse, Script, WriteOptions};
 
 /// The triggers that a request names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,6 +34,17 @@ pub enum ItemWrite<'a> {
     Upsert(Value),
     Replace(Target<'a>, Value),
     Delete(Target<'a>),
+}
+
+impl ItemWrite<'_> {
+    fn action(&self) -> Action {
+        match self {
+            ItemWrite::Create(_) => Action::CreateItem,
+            ItemWrite::Upsert(_) => Action::UpsertItem,
+            ItemWrite::Replace(..) => Action::ReplaceItem,
+            ItemWrite::Delete(_) => Action::DeleteItem,
+        }
+    }
 }
 
 /// The result of a write with triggers.
@@ -60,6 +71,9 @@ impl Engine {
         triggers: &Triggers,
         context: ScriptContext,
     ) -> EngineResponse<Triggered> {
+        if let Err(error) = at.check(write.action()) {
+            return EngineResponse::failed(error);
+        }
         let prepared = key_of_request(at, key)
             .and_then(|key| Ok((key, TriggeredWrite::new(at, PlannedWrite::new(write), options.clone(), triggers)?)));
         let (key, triggered_write) = match prepared {
@@ -162,7 +176,7 @@ impl TriggeredWrite {
 }
 
 fn find_trigger(at: &Admitted, name: &str, when: TriggerType, operation: OperationType) -> Result<Arc<Script>> {
-    let script = at.container.scripts.named(ScriptKind::Trigger, name);
+    let script = at.container().scripts.named(ScriptKind::Trigger, name);
     let script = script.ok_or_else(|| Error::invalid(format!("The trigger '{name}' could not be found.")))?;
     match &script.definition.trigger {
         Some(TriggerDefinition { when: its, .. }) if *its != when => {

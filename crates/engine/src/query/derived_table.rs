@@ -14,6 +14,7 @@ use super::cursor::{CursorPosition, QueryCursor};
 use super::page::{MATERIALIZED, PageRequest, PageTask, QueryPage};
 use super::page_cost::PageCost;
 use super::report::QueryReport;
+use super::stop::Stop;
 use crate::response::PartitionLsn;
 
 impl PageTask {
@@ -23,7 +24,7 @@ impl PageTask {
         page: PageRequest<'_>,
         lsns: &mut Vec<PartitionLsn>,
         cost: &mut PageCost<'_>,
-    ) -> Result<QueryPage> {
+    ) -> Result<QueryPage, Stop> {
         let (rows, report) = self.materialize(stages.inner, page, lsns, cost)?;
         let (finished, next) = self.run_outer(&stages.outer, &rows, page)?;
         Ok(QueryPage { report: report.with_rows(&finished.rows), rows: finished.rows, next })
@@ -36,14 +37,14 @@ impl PageTask {
         page: PageRequest<'_>,
         lsns: &mut Vec<PartitionLsn>,
         cost: &mut PageCost<'_>,
-    ) -> Result<(Vec<Value>, QueryReport)> {
+    ) -> Result<(Vec<Value>, QueryReport), Stop> {
         let page = PageRequest { from: None, size: MATERIALIZED, ..page };
         let read = match split_derived_table(inner) {
             None => self.read(inner, &compile(inner, &self.query.text, page.bind)?, page, lsns, cost)?,
             Some(stages) => self.run_derived_table(&stages, page, lsns, cost)?,
         };
         if read.next.is_some() {
-            return Err(Error::new(Kind::TooLarge, TOO_MANY));
+            return Err(Error::new(Kind::TooLarge, TOO_MANY).into());
         }
         let rows = read.rows.iter().map(json::parse).collect::<Result<_>>()?;
         Ok((rows, read.report))

@@ -109,11 +109,11 @@ async fn smallest(case: &Case, question: &Question, story: String) -> (Case, Str
 }
 
 pub fn covered(world: &QueryWorld, scope: &FeedRange) -> EpkRange {
-    let definition = world.at.container.schema.key.as_ref().unwrap();
+    let definition = world.at.container().schema.key.as_ref().unwrap();
     match scope {
         FeedRange::Container => EpkRange::FULL,
         FeedRange::PartitionKeyRange(id) => {
-            world.at.container.map.ranges().iter().find(|range| range.id == *id).unwrap().keys.clone()
+            world.at.container().map.ranges().iter().find(|range| range.id == *id).unwrap().keys.clone()
         }
         FeedRange::EffectiveKeys(keys, _) => keys.clone(),
         FeedRange::PartitionKey(key) if key.matches_shape(definition) => EpkRange::of_point(key.effective(definition)),
@@ -131,7 +131,7 @@ pub async fn check(
         true => world.documents_by_key(keys, &question.query),
         false => world.documents_in(keys),
     };
-    let geospatial = world.at.container.definition.geospatial;
+    let geospatial = world.at.container().definition.geospatial;
     let want = exam::scan(&question.block, &documents, geospatial);
     let got = match pages(world, question, false, counts).await {
         // `ORDER BY` without its index is rejected, unless the client allows a sort.
@@ -220,7 +220,7 @@ async fn pages(
     for page_number in 0..PAGES_MAX {
         if page_number == 1 && question.splits {
             at = world.split().await;
-            let is_split = at.container.partitions.len() > world.at.container.partitions.len();
+            let is_split = at.container().partitions.len() > world.at.container().partitions.len();
             *counts.entry("over a split").or_default() += usize::from(is_split);
         }
         let page = page(world, &at, question, from, enable_scan, counts).await?;
@@ -253,7 +253,7 @@ async fn page(
         let cut = from.shortened(TRUNCATED_KEY_BYTES);
         let is_cut = cut != *from;
         match ask(Some(cut)).await.result {
-            Err(error) if error.message.contains("cannot be told") => {}
+            Err(error) if error.to_string().contains("cannot be told") => {}
             told => {
                 *counts.entry("behind a cut key").or_default() += usize::from(is_cut);
                 return told;

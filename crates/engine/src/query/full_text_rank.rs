@@ -26,10 +26,11 @@ use super::planner::AccessPath;
 use super::reader::PartitionReader;
 use super::report::ScanStats;
 use super::route::PartitionSlice;
+use super::stop::Stop;
 
 impl<'p> PageExecutor<'p> {
     /// Items that may have a score above 0; `None` if the query has no such order, or if no index can find them.
-    pub(super) fn hits(&self, slice: &PartitionSlice, planned: &PlannedSlice) -> Result<Option<DocnumList>> {
+    pub(super) fn hits(&self, slice: &PartitionSlice, planned: &PlannedSlice) -> Result<Option<DocnumList>, Stop> {
         let Some(order) = self.text_score.as_ref().filter(|_| !planned.reader.has_overlay()) else { return Ok(None) };
         let cx = self.task.context();
         let searcher =
@@ -55,7 +56,7 @@ impl<'p> PageExecutor<'p> {
         planned: PlannedSlice,
         hits: DocnumList,
         work: &mut ScanStats,
-    ) -> Result<()> {
+    ) -> Result<(), Stop> {
         let indexes = self.text_score.iter().map(|order| IndexSpec::FullText(order.path.clone())).collect();
         let PlannedSlice { access_path, cost_us, reader } = planned;
         let scored = PlannedSlice {
@@ -89,7 +90,7 @@ impl<'p> PageExecutor<'p> {
         slice: &PartitionSlice,
         reader: &PartitionReader,
         work: &mut ScanStats,
-    ) -> Result<Option<Vec<u64>>> {
+    ) -> Result<Option<Vec<u64>>, Stop> {
         let Some(aggregates) = &self.text_aggregates else { return Ok(None) };
         if !reader.is_within(&slice.keys) || reader.has_unindexed(slice)? {
             return Ok(None);
@@ -134,7 +135,7 @@ impl<'p> PageExecutor<'p> {
         mut range: TermRange,
         of: &dyn Fn(&IndexEntry) -> u64,
         work: &mut ScanStats,
-    ) -> Result<u64> {
+    ) -> Result<u64, Stop> {
         let mut sum = 0u64;
         loop {
             self.task.deadline.check()?;

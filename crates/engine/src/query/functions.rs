@@ -29,7 +29,7 @@ impl UserDefinedFunctions {
     pub fn find(named: &[(&str, Span)], task: &PageTask) -> Result<Self> {
         let mut found = Vec::with_capacity(named.len());
         for (name, span) in named {
-            let script = task.at.container.scripts.named(ScriptKind::UserDefinedFunction, name);
+            let script = task.at.container().scripts.named(ScriptKind::UserDefinedFunction, name);
             let script = script.ok_or_else(|| unknown_function(name, *span).into_error(&task.query.text))?;
             let function = task.scripts.functions.declare(&script.program).map_err(|error| script_error(&error))?;
             found.push(((*name).to_owned(), function));

@@ -17,6 +17,7 @@ use super::page::{CrossPartition, MATERIALIZED, PageRequest, PageTask, QueryPage
 use super::page_cost::PageCost;
 use super::report::QueryReport;
 use super::route;
+use super::stop::Stop;
 use crate::feed::FeedRange;
 use crate::response::PartitionLsn;
 
@@ -28,14 +29,14 @@ impl PageTask {
         page: PageRequest<'_>,
         lsns: &mut Vec<PartitionLsn>,
         cost: &mut PageCost<'_>,
-    ) -> Result<QueryPage> {
+    ) -> Result<QueryPage, Stop> {
         // Only checks whether the query is allowed in this scope.
         route::routed_ranges(&self.at, page.scope, select, page.bind, page.cross_partition)?;
         let mut report = QueryReport::default();
         let mut run_query = |text: &str, scope: &FeedRange| {
             let (rows, query_report) = self.component(text, PageRequest { scope, ..page }, lsns, cost)?;
             report = std::mem::take(&mut report).and(query_report);
-            Ok::<_, Error>(rows)
+            Ok::<_, Stop>(rows)
         };
         let mut statistics = GlobalStatistics::default();
         if let Some(text) = hybrid.statistics_query() {
@@ -63,12 +64,12 @@ impl PageTask {
         page: PageRequest<'_>,
         lsns: &mut Vec<PartitionLsn>,
         cost: &mut PageCost<'_>,
-    ) -> Result<(Vec<Value>, QueryReport)> {
+    ) -> Result<(Vec<Value>, QueryReport), Stop> {
         let select = check::parse_and_check(text)?;
         let page = PageRequest { from: None, size: MATERIALIZED, cross_partition: CrossPartition::ByServer, ..page };
         let read = self.read(&select, &compile(&select, text, page.bind)?, page, lsns, cost)?;
         if read.next.is_some() {
-            return Err(Error::new(Kind::TooLarge, TOO_MANY));
+            return Err(Error::new(Kind::TooLarge, TOO_MANY).into());
         }
         let rows = read.rows.iter().map(json::parse).collect::<Result<_>>()?;
         Ok((rows, read.report))

@@ -7,6 +7,8 @@
 use std::sync::{Arc, OnceLock};
 
 use pleiad_model::env::Env;
+use pleiad_partition::Outdated;
+use pleiad_storage::Blocking;
 use tokio::runtime::Handle;
 
 use super::page::{ItemQuery, PageDeadline, PageTask, QueryPage};
@@ -27,14 +29,18 @@ pub(crate) struct TransactionQuery {
 }
 
 impl TransactionQuery {
-    /// Call it on a blocking thread.
-    pub fn query(&self, query: ItemQuery, transaction: TransactionSnapshot) -> EngineResponse<QueryPage> {
+    /// Call it on a blocking thread. Fails if the transaction has to begin again under a newer schema.
+    pub fn query(
+        &self,
+        query: ItemQuery,
+        transaction: TransactionSnapshot,
+    ) -> Result<EngineResponse<QueryPage>, Outdated> {
         let task = PageTask {
             at: self.at.clone(),
             meter: self.meter.clone(),
             query: Arc::new(query),
             session: None,
-            deadline: PageDeadline::begin(self.env.clone()),
+            deadline: PageDeadline::begin(self.env.clone(), &self.at),
             scripts: self.scripts.clone(),
             functions: OnceLock::new(),
             started_ms: self.env.now_ms(),
@@ -42,6 +48,7 @@ impl TransactionQuery {
             parallelism: self.parallelism,
             transaction: Some(transaction),
         };
-        task.run()
+        // On a blocking thread a page never refuses to block.
+        task.run(Blocking::Thread).map_err(|_| Outdated)
     }
 }

@@ -23,6 +23,7 @@ use super::composite_seek::{CompositeSeek, seeks};
 use super::index_spec::IndexSpec;
 use super::page::PageDeadline;
 use super::reader::{PartitionReader, Probe};
+use super::stop::Stop;
 
 pub struct IndexSearcher<'a> {
     reader: &'a PartitionReader,
@@ -116,7 +117,7 @@ impl<'a> IndexSearcher<'a> {
         self.reader
     }
 
-    fn estimate(&self, path: u64, range: &TermRange) -> Result<f64> {
+    fn estimate(&self, path: u64, range: &TermRange) -> Result<f64, Stop> {
         self.deadline.check()?;
         match self.reader.probe(path, range)? {
             Probe::Estimate(rows) => Ok(rows as f64),
@@ -142,7 +143,7 @@ impl<'a> IndexSearcher<'a> {
     }
 
     /// `None` if no index can evaluate the predicate.
-    pub fn cost(&self, condition: &IndexPredicate<'_>) -> Result<Option<Cost>> {
+    pub fn cost(&self, condition: &IndexPredicate<'_>) -> Result<Option<Cost>, Stop> {
         match condition {
             IndexPredicate::Never => Ok(Some(Cost::default())),
             IndexPredicate::Path(lookup) => self.lookup_cost(lookup),
@@ -176,7 +177,10 @@ impl<'a> IndexSearcher<'a> {
     }
 
     /// The lookups for a conjunction, the cheapest first; at equal cost, one that covers several predicates first.
-    fn candidates<'c, 'b>(&self, all: &'c [IndexPredicate<'b>]) -> Result<Vec<(Cost, LookupCandidate<'c, 'b, 'a>)>> {
+    fn candidates<'c, 'b>(
+        &self,
+        all: &'c [IndexPredicate<'b>],
+    ) -> Result<Vec<(Cost, LookupCandidate<'c, 'b, 'a>)>, Stop> {
         let mut candidates = Vec::new();
         for seek in seeks(all, self.index) {
             let rows = self.estimate(composite_id(seek.index), &seek.range)?;
@@ -191,7 +195,7 @@ impl<'a> IndexSearcher<'a> {
         Ok(candidates)
     }
 
-    fn lookup_cost(&self, lookup: &PathPredicate<'_>) -> Result<Option<Cost>> {
+    fn lookup_cost(&self, lookup: &PathPredicate<'_>) -> Result<Option<Cost>, Stop> {
         if !self.index.indexes(&lookup.path) {
             return Ok(None);
         }
@@ -201,7 +205,7 @@ impl<'a> IndexSearcher<'a> {
     }
 
     /// The items after docnum `after` that may match; `None` if no index can evaluate the predicate, or too many match.
-    pub fn find(&self, condition: &IndexPredicate<'_>, after: u64) -> Result<Option<PostingList>> {
+    pub fn find(&self, condition: &IndexPredicate<'_>, after: u64) -> Result<Option<PostingList>, Stop> {
         match condition {
             IndexPredicate::Never => Ok(Some(PostingList::default())),
             IndexPredicate::Path(lookup) => self.find_lookup(lookup, after),
@@ -231,7 +235,7 @@ impl<'a> IndexSearcher<'a> {
 
     /// Starts with the cheapest lookup; intersects with another one if that costs less than fetching the items it
     /// removes.
-    fn find_all(&self, all: &[IndexPredicate<'_>], after: u64) -> Result<Option<PostingList>> {
+    fn find_all(&self, all: &[IndexPredicate<'_>], after: u64) -> Result<Option<PostingList>, Stop> {
         let mut candidates = self.candidates(all)?.into_iter();
         let Some((_, first)) = candidates.next() else { return Ok(None) };
         let (found, covered) = match first {
@@ -254,12 +258,12 @@ impl<'a> IndexSearcher<'a> {
         Ok(Some(found))
     }
 
-    fn find_seek(&self, seek: &CompositeSeek<'_>, after: u64) -> Result<Option<PostingList>> {
+    fn find_seek(&self, seek: &CompositeSeek<'_>, after: u64) -> Result<Option<PostingList>, Stop> {
         let docnums = self.collect(composite_id(seek.index), std::slice::from_ref(&seek.range), after, None)?;
         Ok(docnums.map(|docnums| PostingList::from_index(IndexSpec::Composite(seek.index.clone()), docnums)))
     }
 
-    fn find_lookup(&self, lookup: &PathPredicate<'_>, after: u64) -> Result<Option<PostingList>> {
+    fn find_lookup(&self, lookup: &PathPredicate<'_>, after: u64) -> Result<Option<PostingList>, Stop> {
         if !self.index.indexes(&lookup.path) {
             return Ok(None);
         }
@@ -283,7 +287,7 @@ impl<'a> IndexSearcher<'a> {
         ranges: &[TermRange],
         after: u64,
         test: Option<&StringTest<'_>>,
-    ) -> Result<Option<DocnumList>> {
+    ) -> Result<Option<DocnumList>, Stop> {
         let mut found = Vec::new();
         for range in ranges {
             let mut range = range.clone();
@@ -348,7 +352,7 @@ impl<'a> IndexSearcher<'a> {
         Some((full_text_id(&term.path, language), word_range(term.word)))
     }
 
-    fn find_spatial(&self, spatial: &SpatialPredicate<'_>, after: u64) -> Result<Option<PostingList>> {
+    fn find_spatial(&self, spatial: &SpatialPredicate<'_>, after: u64) -> Result<Option<PostingList>, Stop> {
         match self.spatial_ranges(spatial) {
             Some((path, ranges)) => {
                 let docnums = self.collect(path, &ranges, after, None)?;
@@ -359,7 +363,7 @@ impl<'a> IndexSearcher<'a> {
     }
 
     /// Items that their writers excluded from indexing: each of them may match any predicate.
-    pub fn unindexed(&self, after: u64) -> Result<Option<DocnumList>> {
+    pub fn unindexed(&self, after: u64) -> Result<Option<DocnumList>, Stop> {
         self.collect(UNINDEXED, &[whole_path()], after, None)
     }
 }

@@ -13,24 +13,26 @@ use pleiad_sql::block::{Block, Output};
 use pleiad_sql::document::SlotValue;
 use pleiad_sql::index_predicate::{IndexPredicate, OrderPath, TextAggregate, TextScoreOrder, VectorOrder};
 use pleiad_sql::run::{self, Finished, PageSize, PageStart, RowPipeline};
-use pleiad_storage::not_at_hand;
 
 use super::cursor::{CursorPosition, RangeCursor, WHOLE_ITEM, unfinished};
 use super::document::StoredItem;
 use super::index_lookup::{IndexSearcher, PostingList};
 use super::page::PageTask;
 use super::page_cost::PageCost;
+use super::page_thread::PageThread;
 use super::planner::{AccessPath, OrderStrategy, PlanRequest, plan_slice};
 use super::reader::PartitionReader;
 use super::report::ScanStats;
 use super::route::{PartitionSlice, next_slice};
 use super::scan::{KeyPath, ScanEnd, SliceScan};
+use super::stop::Stop;
 use crate::Container;
 use crate::response::{PartitionLsn, partition_lsn};
 
 /// The plan and the context that all slices of a page share.
 pub struct PageExecutor<'p> {
     pub task: &'p PageTask,
+    pub thread: &'p PageThread,
     pub container: &'p Container,
     pub block: &'p Block,
     pub predicate: Option<IndexPredicate<'p>>,
@@ -55,7 +57,7 @@ impl<'p> PageExecutor<'p> {
 
     /// Restores a truncated resume key from the item that it names, if that item still exists and has the key. The
     /// session does not matter: the item is not returned, and may be at a partition outside of the query's scope.
-    pub fn expand_resume_key(&mut self, cost: &mut PageCost<'_>) -> Result<()> {
+    pub fn expand_resume_key(&mut self, cost: &mut PageCost<'_>) -> Result<(), Stop> {
         let run::ResumePoint::Key(resume_key) = &self.start.at else { return Ok(()) };
         if resume_key.key().is_some() {
             return Ok(());
@@ -119,7 +121,7 @@ impl<'p> PageExecutor<'p> {
         lsns: &mut Vec<PartitionLsn>,
         cost: &mut PageCost<'_>,
         work: &mut ScanStats,
-    ) -> Result<(Finished, Option<CursorPosition>)> {
+    ) -> Result<(Finished, Option<CursorPosition>), Stop> {
         let mut remaining = VecDeque::from(cursors);
         let mut pipeline = self.pipeline();
         while let Some((slice, cursor)) = next_slice(self.container, &mut remaining) {
@@ -137,10 +139,12 @@ impl<'p> PageExecutor<'p> {
                     ended?
                 }
                 // The page returns the rows so far; the next page tries this partition again.
-                Err(Error { kind: Kind::Throttled { .. }, .. }) if !is_first && !self.is_materialized() => {
+                Err(Stop::Failed(Error { kind: Kind::Throttled { .. }, .. }))
+                    if !is_first && !self.is_materialized() =>
+                {
                     ScanEnd::Throttled
                 }
-                Err(error) => return Err(error),
+                Err(stop) => return Err(stop),
             };
             let (cursor, interrupted) = match ended {
                 ScanEnd::Throttled => {
@@ -171,9 +175,9 @@ impl<'p> PageExecutor<'p> {
         cursor: &RangeCursor,
         pipeline: &mut RowPipeline<'_>,
         work: &mut ScanStats,
-    ) -> Result<ScanEnd> {
+    ) -> Result<ScanEnd, Stop> {
         let planned = self.plan_access(self.open(slice)?, slice, cursor.after(), false, work)?;
-        check_inline(planned.cost_us)?;
+        self.check_inline(planned.cost_us)?;
         pipeline.resume(cursor.docnum, cursor.rows);
         self.scan(&planned, slice, cursor.after(), &[], pipeline, work)
     }
@@ -186,7 +190,7 @@ impl<'p> PageExecutor<'p> {
         lsns: &mut Vec<PartitionLsn>,
         cost: &mut PageCost<'_>,
         work: &mut ScanStats,
-    ) -> Result<Finished> {
+    ) -> Result<Finished, Stop> {
         let first = cost.len();
         for slice in &slices {
             // Before the read: the session token must not cover more than was read.
@@ -201,8 +205,9 @@ impl<'p> PageExecutor<'p> {
             let rest = self.plan_slice(slice, &mut slice_work).and_then(|planned| {
                 // The slices after it are likely to take as long.
                 let us = spent_us + planned.cost_us * (slices.len() - at) as f64;
-                check_inline(us)?;
+                self.check_inline(us)?;
                 if us > self.task.parallelism.serial_us_max && (at + 1 < slices.len() || self.is_long(&planned)) {
+                    self.thread.check_may_block()?;
                     return Ok(Some(planned));
                 }
                 spent_us += planned.cost_us;
@@ -214,13 +219,13 @@ impl<'p> PageExecutor<'p> {
                     cost.add_work(first + at + offset, &slice_work);
                     work.add(slice_work);
                 }
-                return sum?.finish(None);
+                return Ok(sum?.finish(None)?);
             }
             cost.add_work(first + at, &slice_work);
             work.add(slice_work);
             rest?;
         }
-        sum.unwrap_or_else(|| self.pipeline()).finish(None)
+        Ok(sum.unwrap_or_else(|| self.pipeline()).finish(None)?)
     }
 
     fn add_slice(
@@ -229,7 +234,7 @@ impl<'p> PageExecutor<'p> {
         slice: &PartitionSlice,
         planned: PlannedSlice,
         work: &mut ScanStats,
-    ) -> Result<()> {
+    ) -> Result<(), Stop> {
         match sum {
             Some(pipeline) if pipeline.accepts_any_order() => self.scan_into(pipeline, slice, planned, work),
             _ => merge(sum, self.scan_slice(slice, planned, work)?),
@@ -237,7 +242,7 @@ impl<'p> PageExecutor<'p> {
     }
 
     /// Plans a slice that is merged with others.
-    pub(super) fn plan_slice(&self, slice: &PartitionSlice, work: &mut ScanStats) -> Result<PlannedSlice> {
+    pub(super) fn plan_slice(&self, slice: &PartitionSlice, work: &mut ScanStats) -> Result<PlannedSlice, Stop> {
         self.task.deadline.check()?;
         let reader = self.open(slice)?;
         if self.block.only_counts()
@@ -266,7 +271,7 @@ impl<'p> PageExecutor<'p> {
         slice: &PartitionSlice,
         planned: PlannedSlice,
         work: &mut ScanStats,
-    ) -> Result<RowPipeline<'p>> {
+    ) -> Result<RowPipeline<'p>, Stop> {
         let mut pipeline = self.pipeline();
         self.scan_into(&mut pipeline, slice, planned, work)?;
         Ok(pipeline)
@@ -278,7 +283,7 @@ impl<'p> PageExecutor<'p> {
         slice: &PartitionSlice,
         planned: PlannedSlice,
         work: &mut ScanStats,
-    ) -> Result<()> {
+    ) -> Result<(), Stop> {
         if let Some(hits) = self.hits(slice, &planned)? {
             return self.scan_by_score(pipeline, slice, planned, hits, work);
         }
@@ -293,19 +298,27 @@ impl<'p> PageExecutor<'p> {
     }
 
     /// Admits the request at the partition, unless it is part of a transaction. Returns the position in the page cost.
-    fn admit(&self, partition: &Arc<Partition>, cost: &mut PageCost<'_>) -> Result<usize> {
+    fn admit(&self, partition: &Arc<Partition>, cost: &mut PageCost<'_>) -> Result<usize, Stop> {
         match self.task.transaction {
             Some(_) => Ok(cost.add_unmetered()),
-            None => cost.admit(partition),
+            None => self.thread.wait_for(cost.admit(partition)),
         }
     }
 
-    fn open(&self, slice: &PartitionSlice) -> Result<PartitionReader> {
+    /// Refuses inline work that is estimated to take longer than a change of threads is worth.
+    fn check_inline(&self, us: f64) -> Result<(), Stop> {
+        if us > INLINE_US_MAX {
+            self.thread.check_may_block()?;
+        }
+        Ok(())
+    }
+
+    fn open(&self, slice: &PartitionSlice) -> Result<PartitionReader, Stop> {
         PartitionReader::open(
             slice,
             &self.container.schema,
             self.task.at.expiry(),
-            &self.task.handle,
+            self.thread,
             self.task.transaction.as_ref(),
         )
     }
@@ -317,7 +330,7 @@ impl<'p> PageExecutor<'p> {
         after: u64,
         may_scan_in_order: bool,
         work: &mut ScanStats,
-    ) -> Result<PlannedSlice> {
+    ) -> Result<PlannedSlice, Stop> {
         let began = Instant::now();
         let may_scan_in_order = may_scan_in_order && !reader.has_overlay();
         let context = self.task.context();
@@ -361,7 +374,7 @@ impl<'p> PageExecutor<'p> {
         seen: &[u64],
         pipeline: &mut RowPipeline<'_>,
         work: &mut ScanStats,
-    ) -> Result<ScanEnd> {
+    ) -> Result<ScanEnd, Stop> {
         self.slice_scan(planned, slice, seen).run(&planned.access_path, after, pipeline, work)
     }
 
@@ -399,10 +412,6 @@ pub(super) struct PlannedSlice {
 /// Shorter work is not worth a change of threads.
 const INLINE_US_MAX: f64 = 500.0;
 
-fn check_inline(us: f64) -> Result<()> {
-    if us > INLINE_US_MAX { not_at_hand() } else { Ok(()) }
-}
-
 /// Determined once: the standard library may read files for it.
 pub fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
@@ -411,9 +420,9 @@ pub fn cores() -> usize {
 
 /// Pipelines are merged in the order of their slices, whichever is ready first: lists and sums of fractions depend on
 /// it.
-pub(super) fn merge<'p>(sum: &mut Option<RowPipeline<'p>>, pipeline: RowPipeline<'p>) -> Result<()> {
+pub(super) fn merge<'p>(sum: &mut Option<RowPipeline<'p>>, pipeline: RowPipeline<'p>) -> Result<(), Stop> {
     match sum {
-        Some(sum) => sum.merge(pipeline),
+        Some(sum) => Ok(sum.merge(pipeline)?),
         none => {
             *none = Some(pipeline);
             Ok(())

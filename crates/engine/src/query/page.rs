@@ -23,13 +23,14 @@ use pleiad_sql::query_plan::{ComponentFormat, Hybrid};
 use pleiad_sql::rank::is_component_query;
 use pleiad_sql::run::{self, PageSize, PageStart, RowSet};
 use pleiad_sql::{Parameters, check};
-use pleiad_storage::{at_hand, has_given_up, not_at_hand, waiting_here};
+use pleiad_storage::Blocking;
 use tokio::runtime::Handle;
 
 use super::cursor::{CursorPosition, QueryCursor, RangeCursor, overlaps, remaining};
 use super::functions::UserDefinedFunctions;
 use super::merge::{PageExecutor, cores, is_stream};
 use super::page_cost::PageCost;
+use super::page_thread::PageThread;
 use super::parallel::Parallelism;
 use super::planner::order_strategy;
 use super::reader::TransactionSnapshot;
@@ -37,13 +38,14 @@ use super::report::{IndexNeeds, QueryReport, ScanStats};
 use super::route::{self, slices};
 use super::scan::KeyPath;
 use super::statement_cache;
+use super::stop::{PageRetry, Stop};
 use crate::catalog::CONTAINER_CHANGES_MAX;
 use crate::feed::FeedRange;
 use crate::meter::Meter;
 use crate::response::{EngineResponse, PartitionLsn};
 use crate::script_runtime::Interpreters;
 use crate::session::SessionToken;
-use crate::{Admitted, ContainerName, Engine};
+use crate::{Action, Admitted, Engine};
 
 /// A query as a client sends it.
 pub struct ItemQuery {
@@ -88,8 +90,6 @@ pub struct QueryPage {
 
 /// The time after which a page ends early.
 const EARLY_END_MS: u64 = 5_000;
-/// The time limit of a page that must read all items before it has a row. Clients wait about as long.
-const PAGE_TIMEOUT_MS: u64 = 60_000;
 /// A longer query takes a while to parse: it runs on a blocking thread.
 const SHORT_TEXT_BYTES: usize = 4 << 10;
 /// The memory limit for building one row.
@@ -109,6 +109,8 @@ pub(crate) fn queries_max() -> usize {
 pub struct PageDeadline {
     env: Arc<dyn Env>,
     started_ms: u64,
+    /// The request's deadline, for a page that must read all items before it has a row.
+    deadline_ms: u64,
     flags: Arc<CancelFlags>,
 }
 
@@ -123,9 +125,9 @@ struct CancelFlags {
 
 impl PageDeadline {
     /// Starts the clock. Only a `CancelOnDrop` can cancel the page.
-    pub fn begin(env: Arc<dyn Env>) -> PageDeadline {
-        let started_ms = env.now_ms();
-        PageDeadline { env, started_ms, flags: Arc::default() }
+    pub fn begin(env: Arc<dyn Env>, at: &Admitted) -> PageDeadline {
+        let (started_ms, deadline_ms) = (env.now_ms(), at.deadline_ms());
+        PageDeadline { env, started_ms, deadline_ms, flags: Arc::default() }
     }
 
     /// Whether the time had elapsed at the last check, which may have been inside an item that takes long to evaluate.
@@ -144,14 +146,14 @@ impl PageDeadline {
         if self.flags.abandoned.load(Atomic::Relaxed) {
             return Err(Error::unavailable("the client went away"));
         }
-        match self.spent_ms() {
-            ..EARLY_END_MS => Ok(()),
-            EARLY_END_MS..PAGE_TIMEOUT_MS => {
-                self.flags.late.store(true, Atomic::Relaxed);
-                Ok(())
-            }
-            _ => Err(Error::new(Kind::TimedOut, TOO_LONG)),
+        let now_ms = self.env.now_ms();
+        if now_ms >= self.deadline_ms {
+            return Err(Error::new(Kind::TimedOut, TOO_LONG));
         }
+        if now_ms.saturating_sub(self.started_ms) >= EARLY_END_MS {
+            self.flags.late.store(true, Atomic::Relaxed);
+        }
+        Ok(())
     }
 
     fn spent_ms(&self) -> u64 {
@@ -178,70 +180,77 @@ impl Drop for CancelOnDrop {
 }
 
 impl Engine {
-    /// Executes one page. A page that fails with `Kind::Outdated`, because the indexing policy was replaced after it
-    /// was planned or because its snapshot is too old, is planned again with the current catalog.
+    /// Executes one page. A page that is outdated, because the indexing policy was replaced after it was planned or
+    /// because its snapshot is too old, is planned again with the current catalog.
     pub async fn query_items(
         &self,
         at: &Admitted,
         query: ItemQuery,
         session: Option<&SessionToken>,
     ) -> EngineResponse<QueryPage> {
+        if let Err(error) = at.check(Action::ExecuteQuery) {
+            return EngineResponse::failed(error);
+        }
         let query = Arc::new(query);
         let mut at = at.clone();
         for _ in 0..CONTAINER_CHANGES_MAX {
-            let answer = self.run_page(&at, &query, session).await;
-            if !matches!(&answer.result, Err(Error { kind: Kind::Outdated, .. })) {
+            if let Ok(answer) = self.run_page(&at, &query, session).await {
                 return answer;
             }
             self.catalog.wait_for_changes().await;
-            at = match self.admit(ContainerName::Rid(at.container.rid), None) {
-                Ok(newer) => at.at(newer.container),
+            at = match self.current_container(&at) {
+                Ok(newer) => at.at(newer),
                 Err(error) => return EngineResponse::failed(error),
             };
         }
         EngineResponse::failed(Error::new(Kind::RetryWith, "The container is changing all the time. Try again."))
     }
 
+    /// Inline if the page is short and all of its data is in memory, otherwise on a blocking thread.
     async fn run_page(
         &self,
         at: &Admitted,
         query: &Arc<ItemQuery>,
         session: Option<&SessionToken>,
-    ) -> EngineResponse<QueryPage> {
-        let deadline = PageDeadline::begin(self.env.clone());
-        let cancel_on_drop = CancelOnDrop(deadline.flags.clone());
-        let task = PageTask {
-            at: at.clone(),
-            meter: self.meter.clone(),
-            query: query.clone(),
-            session: session.cloned(),
-            deadline,
-            scripts: self.scripts.clone(),
-            functions: OnceLock::new(),
-            started_ms: self.now_ms(),
-            handle: Handle::current(),
-            parallelism: self.catalog.limits().parallelism,
-            transaction: None,
-        };
-        if query.text.len() <= SHORT_TEXT_BYTES
-            && let Some(answer) = at_hand(|| task.run())
-        {
-            return answer;
+    ) -> Result<EngineResponse<QueryPage>, PageRetry> {
+        let task = self.page_task(at, query, session);
+        let cancel_on_drop = CancelOnDrop(task.deadline.flags.clone());
+        if query.text.len() <= SHORT_TEXT_BYTES {
+            match task.run(Blocking::Inline) {
+                Err(PageRetry::WouldBlock) => {}
+                done => return done,
+            }
         }
         // The permit moves with the work, which may outlive the request of a client that disconnects. The semaphore is
         // never closed.
         let permit = self.query_permits.clone().acquire_owned().await;
         let done = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            waiting_here(|| task.run())
+            task.run(Blocking::Thread)
         });
         let done = done.await;
         drop(cancel_on_drop);
-        done.unwrap_or_else(|_| EngineResponse::failed(Error::internal("a query stopped unexpectedly")))
+        done.unwrap_or_else(|_| Ok(EngineResponse::failed(Error::internal("a query stopped unexpectedly"))))
+    }
+
+    pub(super) fn page_task(&self, at: &Admitted, query: &Arc<ItemQuery>, session: Option<&SessionToken>) -> PageTask {
+        PageTask {
+            at: at.clone(),
+            meter: self.meter.clone(),
+            query: query.clone(),
+            session: session.cloned(),
+            deadline: PageDeadline::begin(self.env.clone(), at),
+            scripts: self.scripts.clone(),
+            functions: OnceLock::new(),
+            started_ms: self.now_ms(),
+            handle: Handle::current(),
+            parallelism: self.catalog.limits().parallelism,
+            transaction: None,
+        }
     }
 }
 
-/// The work of one page, which may block.
+/// The work of one page.
 pub(super) struct PageTask {
     pub at: Admitted,
     pub meter: Meter,
@@ -261,6 +270,7 @@ pub(super) struct PageTask {
 /// Which rows of a query to return.
 #[derive(Clone, Copy)]
 pub(super) struct PageRequest<'p> {
+    pub thread: &'p PageThread,
     pub bind: BindContext<'p>,
     pub scope: &'p FeedRange,
     pub cross_partition: CrossPartition,
@@ -271,56 +281,66 @@ pub(super) struct PageRequest<'p> {
 }
 
 impl PageTask {
-    pub(super) fn run(&self) -> EngineResponse<QueryPage> {
+    /// Runs the page on this thread, which `blocking` describes: `Thread` or `Inline`.
+    pub(super) fn run(&self, blocking: Blocking) -> Result<EngineResponse<QueryPage>, PageRetry> {
+        let thread = PageThread { runtime: self.handle.clone(), blocking };
         let mut lsns = Vec::new();
         let mut cost = PageCost::new(&self.meter, &self.at);
-        let answer = match self.page(&mut lsns, &mut cost) {
+        let answer = match self.page(&thread, &mut lsns, &mut cost) {
             Ok(mut page) => {
                 page.report.advice = self.advice();
                 let charge_ru = cost.settle(price::rows(page.rows.bytes()) + self.functions_ru());
                 EngineResponse::priced(Ok(page), charge_ru)
             }
-            Err(error) => self.failed(error, cost),
+            Err(Stop::Retry(retry)) => {
+                cost.cancel_from(0);
+                return Err(retry);
+            }
+            Err(Stop::Failed(error)) => self.failed(error, cost),
         };
-        match lsns.last() {
+        Ok(match lsns.last() {
             Some(lsn) => answer.served_by(*lsn),
             None => answer,
-        }
+        })
     }
 
-    /// What was read before the failure is charged, unless the query is retried.
-    fn failed(&self, error: Error, mut cost: PageCost<'_>) -> EngineResponse<QueryPage> {
-        if cost.is_empty() || error.kind == Kind::Outdated || has_given_up() {
-            cost.cancel_from(0);
+    /// What was read before the failure is charged.
+    fn failed(&self, error: Error, cost: PageCost<'_>) -> EngineResponse<QueryPage> {
+        if cost.is_empty() {
             return EngineResponse::failed(error);
         }
         EngineResponse::priced(Err(error), cost.settle(self.functions_ru()))
     }
 
-    fn page(&self, lsns: &mut Vec<PartitionLsn>, cost: &mut PageCost<'_>) -> Result<QueryPage> {
+    fn page(
+        &self,
+        thread: &PageThread,
+        lsns: &mut Vec<PartitionLsn>,
+        cost: &mut PageCost<'_>,
+    ) -> Result<QueryPage, Stop> {
         let bind = BindContext {
             parameters: &self.query.parameters,
-            geospatial: self.at.container.definition.geospatial,
-            embeddings: &self.at.container.definition.vector_embeddings,
-            full_text: self.at.container.definition.full_text.as_ref(),
+            geospatial: self.at.container().definition.geospatial,
+            embeddings: &self.at.container().definition.vector_embeddings,
+            full_text: self.at.container().definition.full_text.as_ref(),
             started_ms: Some(self.started_ms),
         };
         let began = Instant::now();
         let statement = statement_cache::get_or_parse(&self.query.text)?;
         let select = &statement.select;
         let counts = check::check_parameters(select, bind.parameters, &self.query.text)?;
-        self.find_functions(select)?;
+        self.find_functions(select, thread)?;
         // A client that fuses component queries reads no further than the first page of each.
         let size = if is_component_query(select) { MATERIALIZED } else { self.query.size };
         let (scope, cross_partition) = (&self.query.scope, self.query.cross_partition);
-        let page = PageRequest { bind, scope, cross_partition, from: self.query.from.as_ref(), size, began };
+        let page = PageRequest { thread, bind, scope, cross_partition, from: self.query.from.as_ref(), size, began };
         if let Some(hybrid) = Hybrid::of(select, &self.query.text, bind, counts, ComponentFormat::Sorted)? {
-            not_at_hand()?;
+            thread.check_may_block()?;
             return self.run_hybrid_search(&hybrid, select, page, lsns, cost);
         }
         match split_derived_table(select) {
             Some(stages) => {
-                not_at_hand()?;
+                thread.check_may_block()?;
                 self.run_derived_table(&stages, page, lsns, cost)
             }
             None => self.read(select, &*statement.block(&self.query.text, bind)?, page, lsns, cost),
@@ -335,10 +355,10 @@ impl PageTask {
         statement_cache::get_or_parse(&self.query.text).map_or(Vec::new(), |statement| advice(&statement.select))
     }
 
-    fn find_functions(&self, select: &Select) -> Result<()> {
+    fn find_functions(&self, select: &Select, thread: &PageThread) -> Result<(), Stop> {
         let named = check::user_functions(select);
         if !named.is_empty() {
-            not_at_hand()?; // scripts run on blocking threads only
+            thread.check_may_block()?; // scripts run on blocking threads only
             let found = UserDefinedFunctions::find(&named, self)?;
             self.functions.get_or_init(|| found);
         }
@@ -358,12 +378,12 @@ impl PageTask {
         page: PageRequest<'_>,
         lsns: &mut Vec<PartitionLsn>,
         cost: &mut PageCost<'_>,
-    ) -> Result<QueryPage> {
+    ) -> Result<QueryPage, Stop> {
         let mut work = ScanStats::default();
-        let container = &*self.at.container;
+        let container = self.at.container();
         work.compiling = page.began.elapsed();
         if !block.is_simple() {
-            not_at_hand()?;
+            page.thread.check_may_block()?;
         }
         let routed = route::routed_ranges(&self.at, page.scope, select, page.bind, page.cross_partition)?;
         let whole = || CursorPosition::Ranges(routed.ranges.iter().cloned().map(RangeCursor::whole).collect());
@@ -373,6 +393,7 @@ impl PageTask {
         let ordering = order_strategy(block, order.as_deref(), usable, self.query.enable_scan)?;
         let mut executor = PageExecutor {
             task: self,
+            thread: page.thread,
             container,
             block,
             predicate: index_predicate::index_predicate(block),
@@ -390,7 +411,7 @@ impl PageTask {
             CursorPosition::Ranges(cursors) if page.from.is_some() => {
                 let of_key = routed.is_one_key || matches!(page.scope, FeedRange::PartitionKey(_));
                 if of_key && !cursors.is_empty() && !overlaps(&routed.ranges, cursors) {
-                    return Err(wrong_query_error());
+                    return Err(wrong_query_error().into());
                 }
                 remaining(&routed.ranges, cursors)
             }
@@ -452,7 +473,7 @@ impl PageTask {
         Context {
             env: self.deadline.env.as_ref(),
             started_ms: self.started_ms,
-            geospatial: self.at.container.definition.geospatial,
+            geospatial: self.at.container().definition.geospatial,
             user_functions: self.functions.get().map(|functions| functions as &dyn UserFunctions),
             memory: MemoryBudget::new(ROW_BYTES_MAX),
             interrupt: Some(&self.deadline),
@@ -471,7 +492,7 @@ impl PageTask {
         if let FeedRange::PartitionKey(key) = &self.query.scope {
             key.to_json().hash(&mut hasher);
         }
-        self.at.container.rid.to_string().hash(&mut hasher);
+        self.at.container().rid.to_string().hash(&mut hasher);
         hasher.finish()
     }
 }

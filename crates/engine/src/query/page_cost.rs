@@ -44,8 +44,8 @@ impl<'m> PageCost<'m> {
     }
 
     /// Admits the request at one more partition; returns its position. `add_work` adds what it reads there.
-    pub fn admit(&mut self, partition: &Arc<Partition>) -> Result<usize> {
-        let admission = self.meter.admit(self.at, Cow::Owned(partition.clone()), None)?;
+    pub async fn admit(&mut self, partition: &Arc<Partition>) -> Result<usize> {
+        let admission = self.meter.admit(self.at, Cow::Owned(partition.clone()), None).await?;
         Ok(self.push(Some(admission)))
     }
 

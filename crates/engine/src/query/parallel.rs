@@ -18,12 +18,12 @@ use std::sync::Arc;
 use parking_lot::{Condvar, Mutex};
 use pleiad_model::{Error, Result};
 use pleiad_sql::run::RowPipeline;
-use pleiad_storage::waiting_here;
 
 use super::merge::{PageExecutor, PlannedSlice, cores, merge};
 use super::planner::AccessPath;
 use super::report::ScanStats;
 use super::route::PartitionSlice;
+use super::stop::Stop;
 
 /// When a page runs on all cores, and how large its morsels are.
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +69,7 @@ struct MorselSource {
 }
 
 impl MorselSource {
-    fn next(&mut self, parallelism: &Parallelism) -> Result<Option<Morsel>> {
+    fn next(&mut self, parallelism: &Parallelism) -> Result<Option<Morsel>, Stop> {
         let morsel = match &self.planned.access_path {
             AccessPath::FullScan => self.next_docnums(parallelism.docnums_per_morsel)?,
             choice => {
@@ -82,7 +82,7 @@ impl MorselSource {
     }
 
     /// Docnums have gaps, and some gaps are wide: every morsel has at least one item.
-    fn next_docnums(&mut self, width: u64) -> Result<Option<Morsel>> {
+    fn next_docnums(&mut self, width: u64) -> Result<Option<Morsel>, Stop> {
         let Some(first) = self.planned.reader.first_after(self.upto)? else { return Ok(None) };
         let upto = (first / width + 1).saturating_mul(width) - 1;
         let after = std::mem::replace(&mut self.upto, upto);
@@ -129,7 +129,7 @@ struct QueueState<'p> {
 }
 
 impl<'p> QueueState<'p> {
-    fn merge_ready(&mut self) -> Result<()> {
+    fn merge_ready(&mut self) -> Result<(), Stop> {
         loop {
             let (slice, morsel) = self.next_merge;
             if let Some(pipeline) = self.pending.remove(&self.next_merge) {
@@ -151,7 +151,7 @@ impl<'p> QueueState<'p> {
 impl<'p> WorkQueue<'_, 'p> {
     /// The next task in order; waits while a worker may be about to cut a slice into morsels. `None` if nothing is
     /// left.
-    fn take(&self) -> Result<Option<ScanTask>> {
+    fn take(&self) -> Result<Option<ScanTask>, Stop> {
         let mut state = self.state.lock();
         loop {
             if state.failed {
@@ -201,7 +201,13 @@ impl<'p> WorkQueue<'_, 'p> {
     }
 
     /// The statistics of failed work count, too.
-    fn add(&self, slice: usize, number: usize, pipeline: Result<RowPipeline<'p>>, work: ScanStats) -> Result<()> {
+    fn add(
+        &self,
+        slice: usize,
+        number: usize,
+        pipeline: Result<RowPipeline<'p>, Stop>,
+        work: ScanStats,
+    ) -> Result<(), Stop> {
         let mut state = self.state.lock();
         state.note(slice, work);
         let pipeline = pipeline?;
@@ -216,7 +222,7 @@ impl<'p> WorkQueue<'_, 'p> {
     }
 
     /// If the work fails or panics, no other worker waits for its result.
-    fn guarded(&self, work: impl FnOnce() -> Result<()>) -> Result<()> {
+    fn guarded(&self, work: impl FnOnce() -> Result<(), Stop>) -> Result<(), Stop> {
         let guard = FailOnDrop(self);
         work()?;
         std::mem::forget(guard);
@@ -248,7 +254,7 @@ impl<'p> PageExecutor<'p> {
         slices: &[PartitionSlice],
         first: PlannedSlice,
         work: ScanStats,
-    ) -> (Result<RowPipeline<'p>>, BTreeMap<usize, ScanStats>) {
+    ) -> (Result<RowPipeline<'p>, Stop>, BTreeMap<usize, ScanStats>) {
         let threads = if self.is_long(&first) { cores() } else { cores().min(slices.len()) };
         let state = QueueState { next: 1, unplanned: 1, sum, ..QueueState::default() };
         let (state, progress) = (Mutex::new(state), Condvar::new());
@@ -269,7 +275,7 @@ impl<'p> PageExecutor<'p> {
         (done.map(|()| sum.unwrap_or_else(|| self.pipeline())), stats)
     }
 
-    fn run_task(&self, queue: &WorkQueue<'_, 'p>, task: ScanTask) -> Result<()> {
+    fn run_task(&self, queue: &WorkQueue<'_, 'p>, task: ScanTask) -> Result<(), Stop> {
         let mut work = ScanStats::default();
         match task {
             ScanTask::Slice(at) => {
@@ -295,7 +301,7 @@ impl<'p> PageExecutor<'p> {
         slice: &PartitionSlice,
         planned: PlannedSlice,
         mut work: ScanStats,
-    ) -> Result<()> {
+    ) -> Result<(), Stop> {
         if self.is_long(&planned) {
             queue.add_source(at, planned);
             queue.state.lock().note(at, work);
@@ -312,7 +318,7 @@ impl<'p> PageExecutor<'p> {
         planned: &PlannedSlice,
         morsel: &Morsel,
         work: &mut ScanStats,
-    ) -> Result<RowPipeline<'p>> {
+    ) -> Result<RowPipeline<'p>, Stop> {
         self.task.deadline.check()?;
         let mut pipeline = self.pipeline();
         self.slice_scan(planned, slice, &[]).run_morsel(&planned.access_path, morsel, &mut pipeline, work)?;
@@ -320,12 +326,12 @@ impl<'p> PageExecutor<'p> {
     }
 }
 
-fn on_threads(threads: usize, run: impl Fn() -> Result<()> + Sync) -> Result<()> {
+fn on_threads(threads: usize, run: impl Fn() -> Result<(), Stop> + Sync) -> Result<(), Stop> {
     std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| waiting_here(&run))).collect();
-        let join = |worker: std::thread::ScopedJoinHandle<'_, Result<()>>| {
-            worker.join().unwrap_or_else(|_| Err(Error::internal("a query stopped unexpectedly")))
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(&run)).collect();
+        let join = |worker: std::thread::ScopedJoinHandle<'_, Result<(), Stop>>| {
+            worker.join().unwrap_or_else(|_| Err(Error::internal("a query stopped unexpectedly").into()))
         };
-        workers.into_iter().map(join).collect::<Result<Vec<()>>>().map(|_| ())
+        workers.into_iter().map(join).collect::<Result<Vec<()>, Stop>>().map(|_| ())
     })
 }

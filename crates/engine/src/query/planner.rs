@@ -14,13 +14,13 @@ use pleiad_partition::index::{PathHash, TermRange, UsableIndex, VectorRule, comp
 use pleiad_sql::block::Block;
 use pleiad_sql::index_predicate::{IndexPredicate, OrderPath, PathPredicate, ValuePredicate, VectorOrder, path_text};
 use pleiad_sql::run::{PageSize, PageStart, ResumePoint};
-use pleiad_storage::not_at_hand;
 
 use super::index_lookup::{
     Cost, DocnumList, ITEM_US, IndexSearcher, PROBE_US, PostingList, SCANNED_ITEM_US, sorted_unique, value_range,
 };
 use super::index_spec::IndexSpec;
 use super::route::PartitionSlice;
+use super::stop::Stop;
 
 /// How the items of a slice are read.
 #[derive(Debug)]
@@ -193,7 +193,7 @@ pub struct PlanRequest<'a> {
 const LOOKUPS_ALWAYS_COSTED: usize = 8;
 
 /// The access path, and its estimated cost in microseconds.
-pub fn plan_slice(searcher: &IndexSearcher<'_>, request: &PlanRequest<'_>) -> Result<(AccessPath, f64)> {
+pub fn plan_slice(searcher: &IndexSearcher<'_>, request: &PlanRequest<'_>) -> Result<(AccessPath, f64), Stop> {
     let base = base_path(searcher, request)?;
     let has_unindexed = searcher.reader().has_unindexed(request.slice)?;
     if let Some(rule) = vector_index(searcher, request).filter(|_| request.may_scan_in_order && !has_unindexed) {
@@ -217,7 +217,7 @@ pub fn plan_slice(searcher: &IndexSearcher<'_>, request: &PlanRequest<'_>) -> Re
     let cost = match request.predicate {
         Some(condition) if is_worth_probing(condition.lookups()) => {
             if condition.lookups() > LOOKUPS_ALWAYS_COSTED {
-                not_at_hand()?;
+                searcher.reader().thread().check_may_block()?;
             }
             searcher.cost(condition)?
         }
@@ -257,7 +257,7 @@ fn vector_scan(
     request: &PlanRequest<'_>,
     rule: &VectorRule,
     base: BasePath,
-) -> Result<(AccessPath, f64)> {
+) -> Result<(AccessPath, f64), Stop> {
     let (items, dimensions) = (searcher.reader().items() as f64, rule.kind.dimensions as f64);
     let read_us = ITEM_US + dimensions * READ_ELEMENT_US;
     let cost = request.predicate.map_or(Ok(None), |condition| searcher.cost(condition))?;
@@ -321,7 +321,7 @@ struct BasePath {
 }
 
 /// The access path without an index: the items of one key, of a key range, or all.
-fn base_path(searcher: &IndexSearcher<'_>, request: &PlanRequest<'_>) -> Result<BasePath> {
+fn base_path(searcher: &IndexSearcher<'_>, request: &PlanRequest<'_>) -> Result<BasePath, Stop> {
     let items = searcher.reader().items() as f64;
     match &request.slice.point {
         Some(key) => {

@@ -44,7 +44,7 @@ pub fn routed_ranges(
         let resolved = feed::resolve(at, scope)?;
         return Ok(RoutedRanges { ranges: vec![resolved.keys], is_one_key: resolved.point.is_some() });
     }
-    let Some(definition) = &at.container.schema.key else {
+    let Some(definition) = &at.container().schema.key else {
         return Ok(RoutedRanges { ranges: vec![EpkRange::FULL], is_one_key: false });
     };
     let keys = match pruning::prune(select, bind, definition) {

@@ -18,7 +18,7 @@ use pleiad_sql::document::{PropertyName, SlotValue};
 use pleiad_sql::index_predicate::{OrderPath, VectorOrder, path_text};
 use pleiad_sql::run::{Flow, PageStart, ResumePoint, RowPipeline};
 use pleiad_sql::sort_encoding::encode_key;
-use pleiad_storage::{Direction, Limit, not_at_hand};
+use pleiad_storage::{Direction, Limit};
 use pleiad_vector::{Neighbor, NeighborList};
 
 use super::document::StoredItem;
@@ -30,6 +30,7 @@ use super::planner::{AccessPath, OrderedScan, VectorScanPlan};
 use super::reader::PartitionReader;
 use super::report::ScanStats;
 use super::route::PartitionSlice;
+use super::stop::Stop;
 
 pub struct SliceScan<'f> {
     pub reader: &'f PartitionReader,
@@ -103,7 +104,7 @@ impl SliceScan<'_> {
         after: u64,
         pipeline: &mut RowPipeline<'_>,
         work: &mut ScanStats,
-    ) -> Result<ScanEnd> {
+    ) -> Result<ScanEnd, Stop> {
         self.timed(work, |work| self.run_path(access_path, after, pipeline, work))
     }
 
@@ -113,7 +114,7 @@ impl SliceScan<'_> {
         after: u64,
         pipeline: &mut RowPipeline<'_>,
         work: &mut ScanStats,
-    ) -> Result<ScanEnd> {
+    ) -> Result<ScanEnd, Stop> {
         match access_path {
             AccessPath::FullScan => self.scan(after, u64::MAX, pipeline, work),
             AccessPath::LogicalPartition(key) => self.scan_logical_partition(key, after, pipeline, work),
@@ -140,19 +141,23 @@ impl SliceScan<'_> {
         morsel: &Morsel,
         pipeline: &mut RowPipeline<'_>,
         work: &mut ScanStats,
-    ) -> Result<ScanEnd> {
+    ) -> Result<ScanEnd, Stop> {
         self.timed(work, |work| match (access_path, morsel) {
             (AccessPath::FullScan, Morsel::Docnums { after, upto }) => self.scan(*after, *upto, pipeline, work),
             (choice, Morsel::Postings(positions)) => {
                 let docnums = choice.docnums().and_then(|docnums| docnums.get(positions.clone()));
                 self.fetch(docnums.unwrap_or_default(), pipeline, work)
             }
-            _ => Err(Error::internal("a piece of another way")),
+            _ => Err(Error::internal("a morsel of another access path").into()),
         })
     }
 
     /// Time that is not spent on evaluating rows counts as loading items.
-    fn timed(&self, work: &mut ScanStats, scan: impl FnOnce(&mut ScanStats) -> Result<ScanEnd>) -> Result<ScanEnd> {
+    fn timed(
+        &self,
+        work: &mut ScanStats,
+        scan: impl FnOnce(&mut ScanStats) -> Result<ScanEnd, Stop>,
+    ) -> Result<ScanEnd, Stop> {
         if !self.times {
             return scan(work);
         }
@@ -168,10 +173,16 @@ impl SliceScan<'_> {
     }
 
     /// Items are evaluated in place, without a copy. The deadline is checked from time to time.
-    fn scan(&self, after: u64, upto: u64, pipeline: &mut RowPipeline<'_>, work: &mut ScanStats) -> Result<ScanEnd> {
+    fn scan(
+        &self,
+        after: u64,
+        upto: u64,
+        pipeline: &mut RowPipeline<'_>,
+        work: &mut ScanStats,
+    ) -> Result<ScanEnd, Stop> {
         let (mut ended, mut progress) = (Ok(ScanEnd::Exhausted), self.progress());
         self.reader.visit(after, upto, &mut |record| {
-            note_end(&mut ended, record.and_then(|item| self.accept(item, &mut progress, pipeline, work)))
+            note_end(&mut ended, self.accept(record, &mut progress, pipeline, work))
         })?;
         ended
     }
@@ -182,7 +193,7 @@ impl SliceScan<'_> {
         mut after: u64,
         pipeline: &mut RowPipeline<'_>,
         work: &mut ScanStats,
-    ) -> Result<ScanEnd> {
+    ) -> Result<ScanEnd, Stop> {
         loop {
             let (docnums, more) = self.reader.members(key, after, Limit::rows(self.first_rows().max(FETCHED_MAX)))?;
             match self.fetch(&docnums, pipeline, work)? {
@@ -196,11 +207,11 @@ impl SliceScan<'_> {
         }
     }
 
-    fn fetch(&self, docnums: &[u64], pipeline: &mut RowPipeline<'_>, work: &mut ScanStats) -> Result<ScanEnd> {
+    fn fetch(&self, docnums: &[u64], pipeline: &mut RowPipeline<'_>, work: &mut ScanStats) -> Result<ScanEnd, Stop> {
         let (mut ended, mut progress) = (Ok(ScanEnd::Exhausted), self.progress());
         for batch in docnums.chunks(FETCHED_MAX) {
             let stopped = self.reader.visit_many(batch, &mut |record| {
-                note_end(&mut ended, record.and_then(|item| self.accept(item, &mut progress, pipeline, work)))
+                note_end(&mut ended, self.accept(record, &mut progress, pipeline, work))
             })?;
             if stopped {
                 break;
@@ -216,11 +227,12 @@ impl SliceScan<'_> {
     /// Evaluates one item if it is in the slice; returns how the scan ends, if it ends here.
     fn accept(
         &self,
-        record: RecordView<'_>,
+        record: Result<RecordView<'_>>,
         progress: &mut ScanProgress,
         pipeline: &mut RowPipeline<'_>,
         work: &mut ScanStats,
-    ) -> Result<Option<ScanEnd>> {
+    ) -> Result<Option<ScanEnd>, Stop> {
+        let record = record?;
         let is_in_slice = progress.whole_partition || self.is_in_slice(&record);
         if is_in_slice && self.evaluate(record, pipeline, work)? == Flow::Stop {
             return Ok(Some(ScanEnd::Enough));
@@ -239,7 +251,7 @@ impl SliceScan<'_> {
         scan: &OrderedScan,
         pipeline: &mut RowPipeline<'_>,
         work: &mut ScanStats,
-    ) -> Result<ScanEnd> {
+    ) -> Result<ScanEnd, Stop> {
         let ended = if scan.backward {
             self.scan_index(scan, pipeline, work)?
         } else {
@@ -253,7 +265,12 @@ impl SliceScan<'_> {
     }
 
     /// The items that have an index row.
-    fn scan_index(&self, scan: &OrderedScan, pipeline: &mut RowPipeline<'_>, work: &mut ScanStats) -> Result<ScanEnd> {
+    fn scan_index(
+        &self,
+        scan: &OrderedScan,
+        pipeline: &mut RowPipeline<'_>,
+        work: &mut ScanStats,
+    ) -> Result<ScanEnd, Stop> {
         let direction = if scan.backward { Direction::Backward } else { Direction::Forward };
         let mut range = scan.indexed_range();
         if range.is_empty() {
@@ -284,7 +301,7 @@ impl SliceScan<'_> {
         scan: &OrderedScan,
         pipeline: &mut RowPipeline<'_>,
         work: &mut ScanStats,
-    ) -> Result<ScanEnd> {
+    ) -> Result<ScanEnd, Stop> {
         let (false, IndexSpec::Path(path), [key]) = (scan.covers_all_items, &scan.spec, self.order) else {
             return Ok(ScanEnd::Exhausted);
         };
@@ -307,11 +324,12 @@ impl SliceScan<'_> {
             let docnums = candidates.next(from, upto, scan.backward, FETCHED_FIRST);
             let mut ended = Ok(ScanEnd::Exhausted);
             self.reader.visit_existing(&docnums, &mut |record| {
-                let mut check = |record: RecordView<'_>| {
+                let mut check = |record: Result<RecordView<'_>>| {
+                    let record = record?;
                     let matches = (whole_partition || self.is_in_slice(&record)) && self.is_missing(key, record);
                     Ok((matches && self.evaluate(record, pipeline, work)? == Flow::Stop).then_some(ScanEnd::Enough))
                 };
-                note_end(&mut ended, record.and_then(&mut check))
+                note_end(&mut ended, check(record))
             })?;
             match (ended?, docnums.last()) {
                 (ScanEnd::Exhausted, Some(last)) => match scan.backward {
@@ -332,7 +350,7 @@ impl SliceScan<'_> {
         plan: &VectorScanPlan,
         pipeline: &mut RowPipeline<'_>,
         work: &mut ScanStats,
-    ) -> Result<ScanEnd> {
+    ) -> Result<ScanEnd, Stop> {
         let Some(nearest) = self.vector_order else { return Ok(ScanEnd::Unordered) };
         let query = VectorQuery { rule: &plan.rule, function: nearest.metric.function, vector: nearest.target };
         let (mut seen, mut list) = (HashSet::new(), plan.list);
@@ -361,7 +379,7 @@ impl SliceScan<'_> {
         mut neighbors: NeighborList,
         pipeline: &mut RowPipeline<'_>,
         work: &mut ScanStats,
-    ) -> Result<ScanEnd> {
+    ) -> Result<ScanEnd, Stop> {
         let mut count = self.rows_needed.clamp(FETCHED_FIRST, FETCHED_MAX);
         loop {
             let docnums: Vec<u64> = neighbors.next(count).iter().map(|near| near.docnum).collect();
@@ -384,7 +402,7 @@ impl SliceScan<'_> {
         batch: &[IndexEntry],
         pipeline: &mut RowPipeline<'_>,
         work: &mut ScanStats,
-    ) -> Result<ScanEnd> {
+    ) -> Result<ScanEnd, Stop> {
         let beyond =
             batch.iter().position(|(value, _)| !self.is_ordered(value) || !pipeline.admits(&scan.sort_key(value)));
         let (near, far) = batch.split_at(beyond.unwrap_or(batch.len()));
@@ -393,12 +411,13 @@ impl SliceScan<'_> {
         let whole_partition = self.reader.is_within(&self.slice.keys);
         let stopped = self.reader.visit_many(&docnums, &mut |record| {
             let value = values.next();
-            let mut check = |record: RecordView<'_>| {
+            let mut check = |record: Result<RecordView<'_>>| {
+                let record = record?;
                 let matches = (whole_partition || self.is_in_slice(&record))
                     && Some(self.index_key(record)?.as_slice()) == value.map(|value| &**value);
                 Ok((matches && self.evaluate(record, pipeline, work)? == Flow::Stop).then_some(ScanEnd::Enough))
             };
-            note_end(&mut ended, record.and_then(&mut check))
+            note_end(&mut ended, check(record))
         })?;
         match far.first() {
             Some((value, _)) if !stopped => {
@@ -448,21 +467,26 @@ impl SliceScan<'_> {
         self.slice.keys.contains(&EffectiveKey::from_bytes(record.epk))
     }
 
-    fn evaluate(&self, record: RecordView<'_>, pipeline: &mut RowPipeline<'_>, work: &mut ScanStats) -> Result<Flow> {
+    fn evaluate(
+        &self,
+        record: RecordView<'_>,
+        pipeline: &mut RowPipeline<'_>,
+        work: &mut ScanStats,
+    ) -> Result<Flow, Stop> {
         if self.reader.is_dead(&record) || self.seen.binary_search(&record.docnum).is_ok() {
             return Ok(Flow::Continue);
         }
         work.items += 1;
         work.item_bytes += record.body().len() as u64;
         if work.item_bytes > INLINE_BYTES_MAX {
-            not_at_hand()?;
+            self.reader.thread().check_may_block()?;
         }
         let document = StoredItem { container: self.container, record, computed: self.computed };
         let (began, matched_before) = (self.times.then(Instant::now), pipeline.matched_items());
         let flow = pipeline.add_item(record.docnum, SlotValue::Item(&document));
         work.items_matched += pipeline.matched_items() - matched_before;
         work.evaluating += began.map_or(Duration::ZERO, |began| began.elapsed());
-        flow
+        Ok(flow?)
     }
 }
 
@@ -498,11 +522,11 @@ fn missing_scan_timeout(error: Error, path: &[PathStep]) -> Error {
 }
 
 /// Records the end of the scan, if it was reached; returns true if the scan continues.
-fn note_end(ended: &mut Result<ScanEnd>, outcome: Result<Option<ScanEnd>>) -> bool {
+fn note_end(ended: &mut Result<ScanEnd, Stop>, outcome: Result<Option<ScanEnd>, Stop>) -> bool {
     match outcome {
         Ok(None) => return true,
         Ok(Some(early)) => *ended = Ok(early),
-        Err(error) => *ended = Err(error),
+        Err(stop) => *ended = Err(stop),
     }
     false
 }

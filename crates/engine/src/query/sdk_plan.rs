@@ -5,7 +5,7 @@ use pleiad_sql::Parameters;
 use pleiad_sql::compile::BindContext;
 use pleiad_sql::query_plan::query_plan;
 
-use crate::{Admitted, Engine};
+use crate::{Action, Admitted, Engine};
 
 /// The features of the most capable client.
 const ALL_FEATURES: &str = "Aggregate,NonValueAggregate,MultipleAggregates,CountIf,ListAndSetAggregate,GroupBy,DCount,\
@@ -21,11 +21,12 @@ impl Engine {
         parameters: &Parameters,
         features: Option<&str>,
     ) -> Result<Value> {
-        let definition = &at.container.definition;
+        at.check(Action::ExecuteQuery)?;
+        let definition = &at.container().definition;
         let (geospatial, embeddings) = (definition.geospatial, definition.vector_embeddings.as_slice());
         let full_text = definition.full_text.as_ref();
         let bind = BindContext { parameters, geospatial, embeddings, full_text, started_ms: None };
         let features = features.unwrap_or(ALL_FEATURES);
-        query_plan(text, bind, at.container.schema.key.as_ref(), features)
+        query_plan(text, bind, at.container().schema.key.as_ref(), features)
     }
 }

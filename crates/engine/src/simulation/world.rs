@@ -104,14 +104,14 @@ impl SimWorld {
 
     /// Takes the snapshot, replacing the one before; true if it was taken.
     pub async fn take_snapshot(&self) -> bool {
-        let taken = self.host.take_snapshot(SNAPSHOT, true).await;
+        let taken = self.host.take_snapshot(&whole(&self.host.engine()), SNAPSHOT, true).await;
         ok_or_tolerated(taken).is_some()
     }
 
     /// True if the account is as it was when the snapshot was taken; otherwise the restore failed and nothing has
     /// changed.
     pub async fn restore(&mut self) -> bool {
-        let restored = ok_or_tolerated(self.host.restore(SNAPSHOT).await).is_some();
+        let restored = ok_or_tolerated(self.host.restore(&whole(&self.host.engine()), SNAPSHOT).await).is_some();
         self.use_current_engine();
         if self.engine.is_retired() {
             self.restart().await; // the store failed so badly that no engine serves the account
@@ -149,22 +149,27 @@ impl SimWorld {
         const STEPS: [JobStep; 6] =
             [JobStep::Prepare, JobStep::Copy, JobStep::CatchUp, JobStep::Fence, JobStep::Publish, JobStep::Drop];
         if let Some(step) = self.held_step.take() {
-            self.engine.release_jobs_at(step);
+            self.engine.catalog.jobs().release(step);
         } else if let Some(step) = rng.pick(&STEPS) {
-            self.engine.hold_jobs_at(step);
+            self.engine.catalog.jobs().hold(step);
             self.held_step = Some(step);
         }
     }
 
     fn ids(&self) -> Vec<u32> {
-        self.engine.partitions(C).unwrap().iter().map(|report| report.range.id).collect()
+        self.engine
+            .partitions(&at_container(&self.engine, C).unwrap())
+            .unwrap()
+            .iter()
+            .map(|report| report.range.id)
+            .collect()
     }
 
     pub async fn split(&mut self, rng: &SeededRng) {
         let ids = self.ids();
         if ids.len() < PARTITIONS_MAX && !self.is_fenced() {
             let range = if rng.one_in(2) { None } else { rng.pick(&ids) };
-            ok_or_tolerated(self.engine.split(C, range, None).await);
+            ok_or_tolerated(self.engine.split(at_container(&self.engine, C).unwrap(), range, None).await);
         }
     }
 
@@ -172,7 +177,7 @@ impl SimWorld {
         let (ids, count) = (self.ids(), 2 + usize::try_from(rng.below(2)).unwrap());
         let windows: Vec<&[u32]> = ids.windows(count).collect();
         if let Some(neighbors) = rng.pick(&windows).filter(|_| !self.is_fenced()) {
-            ok_or_tolerated(self.engine.merge(C, neighbors).await);
+            ok_or_tolerated(self.engine.merge(at_container(&self.engine, C).unwrap(), neighbors).await);
         }
     }
 
@@ -217,20 +222,20 @@ impl SimWorld {
             }
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
-        panic!("jobs did not end: {:?}", self.engine.jobs());
+        panic!("jobs did not end: {:?}", self.engine.catalog.jobs().reports());
     }
 
     pub async fn check(&self) {
         wait_until_shards_dropped(&self.engine).await;
         assert_sound(&self.engine).await;
-        let full = self.engine.partitions(C).unwrap();
+        let full = self.engine.partitions(&at_container(&self.engine, C).unwrap()).unwrap();
         let full =
             full.iter().filter(|report| report.item_bytes > report.item_bytes_max && !report.is_unsplittable).count();
         assert_eq!(full, 0, "partitions exceed their size limit and are not split");
     }
 
     pub fn summary(&self) -> String {
-        let jobs = self.engine.jobs();
+        let jobs = self.engine.catalog.jobs().reports();
         let count =
             |kind| jobs.iter().filter(|report| report.task.repartition().is_some_and(|job| job.kind == kind)).count();
         let (splits, merges) = (count(JobKind::Split), count(JobKind::Merge));

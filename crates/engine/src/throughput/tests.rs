@@ -38,7 +38,7 @@ fn autoscale_has_a_minimum_and_reports_a_tenth() {
     let ask = |max| ThroughputRequest::Autoscale { max, increment_percent: None }.check(&Governance::default());
     assert!(ask(1000).is_ok() && ask(900).is_err() && ask(1500).is_err());
     assert_eq!(
-        ask(-200).unwrap_err().message,
+        ask(-200).unwrap_err().to_string(),
         "Requested throughput -200 is less than required minimum throughput 1000"
     );
     assert_eq!(ask(5000).unwrap().unwrap().reported_ru(), 500);

@@ -12,7 +12,7 @@ fn check(text: &str, want: &str) {
 fn check_invalid(text: &[u8], part: &str) {
     let error = parse(text).expect_err("invalid JSON");
     assert_eq!(error.kind, crate::Kind::Invalid);
-    assert!(error.message.contains(part), "{} does not contain {part:?}", error.message);
+    assert!(error.to_string().contains(part), "{error} does not contain {part:?}");
 }
 
 #[test]

@@ -14,7 +14,7 @@
 
 use std::hash::{Hash, Hasher};
 
-use crate::{Error, Result, Value, json};
+use crate::{Error, Fact, Object, Result, Value, json};
 
 #[derive(Clone, Debug)]
 pub enum KeyComponent {
@@ -44,14 +44,22 @@ impl KeyComponent {
         }
     }
 
+    /// The inverse of `of_request`.
+    pub(super) fn to_value(&self) -> Value {
+        match self {
+            KeyComponent::Undefined => Object::new().into(),
+            KeyComponent::Null => Value::Null,
+            KeyComponent::Bool(flag) => (*flag).into(),
+            KeyComponent::Number(number) => (*number).into(),
+            KeyComponent::String(text) => text.as_str().into(),
+        }
+    }
+
     /// A value from a client's request, where `{}` stands for undefined.
     pub(super) fn of_request(value: Value) -> Result<Self> {
         match value {
             Value::Object(object) if object.is_empty() => Ok(KeyComponent::Undefined),
-            Value::Object(_) | Value::Array(_) => Err(Error::invalid(
-                "A partition key value is a string, a number, a boolean, null, or {} where the item has none; \
-                 an object or an array cannot be one.",
-            )),
+            Value::Object(_) | Value::Array(_) => Err(Fact::KeyValueNotScalar.into()),
             Value::Null => Ok(KeyComponent::Null),
             Value::Bool(flag) => Ok(KeyComponent::Bool(flag)),
             Value::Number(n) => Ok(KeyComponent::Number(n.as_f64())),

@@ -9,7 +9,8 @@
 
 use std::fmt;
 
-use crate::{Error, Object, Result, Value};
+use crate::error::{PatchFault, PatchVerb};
+use crate::{Object, Value};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pointer {
@@ -25,13 +26,12 @@ pub enum PointerParent<'a> {
 }
 
 impl Pointer {
-    pub fn parse(text: &str) -> Result<Pointer> {
+    pub fn parse(text: &str) -> Result<Pointer, PatchFault> {
         let Some(rest) = text.strip_prefix('/').filter(|rest| !rest.is_empty()) else {
-            return Err(Error::invalid(format!("The path '{text}' must name a property and begin with '/'.")));
+            return Err(PatchFault::PathNotAbsolute { path: text.to_owned() });
         };
         let names = rest.split('/').map(unescape).collect::<Option<_>>();
-        let names =
-            names.ok_or_else(|| Error::invalid(format!("In the path '{text}' a '~' must be written as ~0.")))?;
+        let names = names.ok_or_else(|| PatchFault::PathEscape { path: text.to_owned() })?;
         Ok(Pointer { names })
     }
 
@@ -75,13 +75,10 @@ impl Pointer {
         }
     }
 
-    pub fn parent_not_found(&self, op: &str) -> Error {
+    pub fn parent_not_found(&self, verb: PatchVerb) -> PatchFault {
         let above = self.names.len() - 1;
-        let parent = Pointer { names: self.names[..above].to_vec() };
-        Error::invalid(format!(
-            "{op} Operation can only create a child object of an existing node (array or object) and cannot create path recursively, no path found beyond: '{parent}'. {}",
-            super::LEARN_MORE
-        ))
+        let parent = Pointer { names: self.names[..above].to_vec() }.to_string();
+        PatchFault::ParentNotFound { verb, parent }
     }
 }
 

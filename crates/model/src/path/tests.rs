@@ -13,7 +13,7 @@ fn check(path: &str, want: &[&str]) {
 fn check_invalid(path: &str, part: &str) {
     let error = PropertyPath::parse(path).expect_err("not a path");
     assert_eq!(error.kind, crate::Kind::Invalid);
-    assert!(error.message.contains(part), "{} does not contain {part:?}", error.message);
+    assert!(error.to_string().contains(part), "{error} does not contain {part:?}");
 }
 
 #[test]

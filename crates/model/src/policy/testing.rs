@@ -30,7 +30,7 @@ pub(super) fn check_rejected(members: &str, message: &str) {
 pub(super) fn check_invalid<T: std::fmt::Debug>(outcome: crate::Result<T>, message: &str) {
     let error = outcome.expect_err("the definition is rejected");
     assert_eq!(error.kind, Kind::Invalid);
-    assert!(error.message.contains(message), "{:?} does not contain {message:?}", error.message);
+    assert!(error.to_string().contains(message), "{:?} does not contain {message:?}", error.to_string());
 }
 
 /// Checks that the member is returned as it was sent and that the definition round-trips.

@@ -5,12 +5,12 @@
 
 use bytes::Bytes;
 use pleiad_model::partition_key::EffectiveKey;
-use pleiad_model::{Error, Result};
-use pleiad_storage::{Batch, Limit, keyspace};
+use pleiad_model::{Fact, Result};
+use pleiad_storage::{Batch, Blocking, Limit, keyspace};
 
 use super::ChangeQuery;
 use crate::feed::PageLimit;
-use crate::partition::Partition;
+use crate::partition::{MaintenanceError, Partition};
 use crate::shard_state::ShardState;
 use crate::snapshot::PartitionSnapshot;
 use crate::version_row::{ItemVersion, epk_of, ts_s_of};
@@ -28,7 +28,7 @@ pub struct VersionPage {
 impl Partition {
     /// The versions after an LSN: at least those of one transaction, if there is one.
     pub async fn versions(&self, query: &ChangeQuery, limit: PageLimit) -> Result<VersionPage> {
-        let view = self.snapshot().await?;
+        let view = self.snapshot(Blocking::Suspend).await?;
         check_retained(&view, query)?;
         self.read_versions(&view, query, limit).await
     }
@@ -36,7 +36,7 @@ impl Partition {
     /// The same for a caller that itself prevents the removal of versions after its position. It does not check the
     /// retention watermark, which can be later after a merge with a partition that began to retain versions later.
     pub async fn retained_versions(&self, query: &ChangeQuery, limit: PageLimit) -> Result<VersionPage> {
-        self.read_versions(&self.snapshot().await?, query, limit).await
+        self.read_versions(&self.snapshot(Blocking::Suspend).await?, query, limit).await
     }
 
     async fn read_versions(
@@ -71,14 +71,14 @@ impl Partition {
     }
 
     /// Clears the retention watermark. All versions have been removed, and no more are written.
-    pub async fn clear_retention_watermark(&self) -> Result<()> {
+    pub async fn clear_retention_watermark(&self) -> Result<(), MaintenanceError> {
         self.commit_state(|shard, _| shard.versions_from = None).await
     }
 
     /// Removes a chunk of the versions before this time, up to an LSN. Returns true if there may be more of them.
-    pub async fn trim_versions(&self, before_s: u32, up_to: u64) -> Result<bool> {
+    pub async fn trim_versions(&self, before_s: u32, up_to: u64) -> Result<bool, MaintenanceError> {
         let from = keyspace::versions_from(self.range.shard, 0).0;
-        let (rows, more) = self.snapshot().await?.version_rows(&from, CHUNK).await?;
+        let (rows, more) = self.snapshot(Blocking::Suspend).await?.version_rows(&from, CHUNK).await?;
         let mut old = 0;
         for (row, value) in &rows {
             if ts_s_of(value)? >= before_s || keyspace::decode_version(row)?.0 > up_to {
@@ -112,12 +112,11 @@ fn trim_end(rows: &[(Bytes, Bytes)], old: usize, more: bool) -> Result<Option<u6
 }
 
 fn check_retained(view: &PartitionSnapshot, query: &ChangeQuery) -> Result<()> {
-    if query.after >= view.versions_from(&query.scope) {
-        return Ok(());
+    let retained_from_lsn = view.versions_from(&query.scope);
+    match query.after >= retained_from_lsn {
+        true => Ok(()),
+        false => Err(Fact::VersionsTrimmed { after_lsn: query.after, retained_from_lsn }.into()),
     }
-    Err(Error::invalid(
-        "The position lies before the versions that this container keeps: start from now, or keep them for longer.",
-    ))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pleiad_model::partition_key::{EpkRange, PartitionKey};
 use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::{Value, json};
-use pleiad_storage::{AnyStore, Batch, Durability, Memory};
+use pleiad_storage::{AnyStore, Batch, Blocking, Durability, Memory};
 
 use super::*;
 use crate::commit::{Committer, SyncPolicy, block_on};
@@ -63,7 +63,7 @@ impl World {
 
     fn rows(&self) -> Vec<Pair> {
         let (from, to) = keyspace::shard_range(SHARD);
-        let snapshot = block_on(self.store.snapshot()).unwrap();
+        let snapshot = block_on(self.store.snapshot(Blocking::Suspend)).unwrap();
         block_on(snapshot.scan(&from, &to, Direction::Forward, Limit::NONE)).unwrap().pairs
     }
 

@@ -5,7 +5,7 @@ use super::*;
 use crate::testing::{Gate, LATER, memory};
 use pleiad_model::Kind;
 use pleiad_storage::testing::{FaultPlan, FaultPoint, Faulty};
-use pleiad_storage::{Direction, Limit, Memory, Snapshot, keyspace};
+use pleiad_storage::{Blocking, Direction, Limit, Memory, Snapshot, keyspace};
 
 type Outcome = oneshot::Receiver<Result<()>>;
 
@@ -40,7 +40,7 @@ async fn kind(outcome: Outcome) -> Option<Kind> {
 
 async fn all(store: &AnyStore) -> Vec<(String, String)> {
     let text = |bytes: Bytes| String::from_utf8(bytes.to_vec()).unwrap();
-    let snapshot = store.snapshot().await.unwrap();
+    let snapshot = store.snapshot(Blocking::Suspend).await.unwrap();
     let rows = snapshot.scan(b"", &[0xFF], Direction::Forward, Limit::NONE).await.unwrap();
     rows.pairs.into_iter().map(|(key, value)| (text(key), text(value))).collect()
 }

@@ -8,13 +8,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use pleiad_model::Result;
+use pleiad_model::{Error, Result};
 use pleiad_storage::keyspace::{self, Tag};
-use pleiad_storage::{AnySnapshot, Batch, Direction, Limit, Snapshot, Store};
+use pleiad_storage::{AnySnapshot, Batch, Blocking, Direction, Limit, Snapshot, Store};
 
 use super::docnum_bitmap::DocnumBitmap;
 use super::stream::lsn_in;
-use super::{Copy, OnCopyProgress};
+use super::{Copy, CopyFigures};
 use crate::check::CheckedItem;
 use crate::row_changes::RowChanges;
 use crate::version_row::epk_of;
@@ -57,8 +57,11 @@ enum CatchUpPass {
 
 impl Copy {
     /// Applies the parents' changes up to now. The caller commits the round's batch before the next round.
-    pub async fn catch_up(&mut self, on_progress: OnCopyProgress<'_>) -> Result<CatchUpRound> {
-        let snapshot = self.store.snapshot().await?;
+    pub async fn catch_up<E: From<Error>>(
+        &mut self,
+        on_progress: &mut impl AsyncFnMut(&CopyFigures) -> Result<(), E>,
+    ) -> Result<CatchUpRound, E> {
+        let snapshot = self.store.snapshot(Blocking::Suspend).await?;
         let mut round = CatchUpRound { changes: 0, batch: Batch::new() };
         self.copy_versions(&snapshot, &mut round.batch).await?;
         for touched in self.touched(&snapshot, &mut round.changes).await? {
@@ -70,7 +73,7 @@ impl Copy {
             round.batch.append(&mut self.states_batch());
         }
         self.figures.changes += round.changes;
-        on_progress(&self.figures)?;
+        on_progress(&self.figures).await?;
         Ok(round)
     }
 
@@ -123,14 +126,14 @@ impl Copy {
         Ok(touched.map(|((parent_shard, child), docnums)| Touched { parent_shard, child, docnums }).collect())
     }
 
-    async fn pass(
+    async fn pass<E: From<Error>>(
         &mut self,
         snapshot: &AnySnapshot,
         touched: &Touched,
         pass: CatchUpPass,
         batch: &mut Batch,
-        on_progress: OnCopyProgress<'_>,
-    ) -> Result<()> {
+        on_progress: &mut impl AsyncFnMut(&CopyFigures) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut docnums = touched.docnums.iter();
         loop {
             let chunk: Vec<u64> = docnums.by_ref().take(ITEMS_PER_CHUNK).collect();
@@ -145,7 +148,7 @@ impl Copy {
             if batch.bytes() >= BATCH_BYTES {
                 batch.append(&mut self.states_batch());
                 self.committer.commit(std::mem::take(batch)).await?;
-                on_progress(&self.figures)?;
+                on_progress(&self.figures).await?;
             }
         }
     }
@@ -205,7 +208,7 @@ impl Copy {
         if epks.is_empty() {
             return Ok(());
         }
-        let newest = self.store.snapshot().await?;
+        let newest = self.store.snapshot(Blocking::Suspend).await?;
         for epk in epks {
             let parent_rows = key_rows(snapshot, touched.parent_shard, epk).await?;
             let child_rows = key_rows(&newest, child.shard, epk).await?;

@@ -4,13 +4,13 @@
 //! key of all parents next. Item rows come first and determine the child of each docnum; index rows, which contain only
 //! the docnum, come last.
 
-use pleiad_model::Result;
+use pleiad_model::{Error, Result};
 use pleiad_storage::keyspace::{self, RowPlacement, Tag};
 use pleiad_storage::store::Pair;
 use pleiad_storage::{AnySnapshot, AnyStore, Batch, Direction, Limit, Snapshot, Store};
 
 use super::docnum_bitmap::DocnumBitmap;
-use super::{Copy, OnCopyProgress};
+use super::{Copy, CopyFigures};
 use crate::record::RecordView;
 use crate::shard_state::ShardState;
 use crate::version_row::epk_of;
@@ -20,7 +20,11 @@ const CHUNK: Limit = Limit { rows: 4096, bytes: 1 << 20 };
 const INGEST_BYTES: usize = 16 << 20;
 
 impl Copy {
-    pub(super) async fn stream(&mut self, snapshot: &AnySnapshot, on_progress: OnCopyProgress<'_>) -> Result<()> {
+    pub(super) async fn stream<E: From<Error>>(
+        &mut self,
+        snapshot: &AnySnapshot,
+        on_progress: &mut impl AsyncFnMut(&CopyFigures) -> Result<(), E>,
+    ) -> Result<(), E> {
         for (seen, parent) in self.seen_lsn.iter_mut().zip(&self.parents) {
             *seen = lsn_in(snapshot, parent.range.shard).await?;
         }
@@ -40,7 +44,7 @@ impl Copy {
                     sink.flush(&self.store, INGEST_BYTES).await?;
                 }
                 self.figures.items = sinks.iter().map(|sink| sink.state.items).sum();
-                on_progress(&self.figures)?;
+                on_progress(&self.figures).await?;
             }
         }
         for sink in &mut sinks {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
+use pleiad_model::Value;
 use pleiad_model::partition_key::{EffectiveKey, EpkRange};
-use pleiad_model::{Kind, Value};
 use pleiad_storage::keyspace::{RowPlacement, Tag};
 use pleiad_storage::testing::Mirror;
 use pleiad_storage::{Memory, RocksOptions, RocksStore};
@@ -14,7 +14,7 @@ use super::*;
 use crate::change_feed::ChangeQuery;
 use crate::feed::{KeyScope, PageLimit};
 use crate::key::ItemKey;
-use crate::partition::{Precondition, Rejected, Verb};
+use crate::partition::{Precondition, Verb};
 use crate::record::RecordView;
 use crate::testing::{Dice, LATER, audit, draft, item, key, memory, rows, schema, unique_schema};
 use crate::ttl::Expiry;
@@ -65,7 +65,7 @@ impl World {
             5 => at.write(schema, Verb::Replace, &draft(schema, &id, item(&pk, &other, 1)), &condition, 9).await,
             _ => at.delete(schema, &key, &condition, 7).await,
         };
-        !matches!(outcome, Err(Rejected { error: Error { kind: Kind::Outdated, .. }, .. }))
+        !outcome.is_err_and(|error| error.is_outdated())
     }
 
     async fn writes(&self, partitions: &[Arc<Partition>], seed: u64, count: usize) {
@@ -111,11 +111,11 @@ impl World {
             let _ = self.copy(parents, children).run(&mut failing_after(&mut left)).await;
         }
         let mut copy = self.copy(parents, children);
-        let done = copy.run(&mut |_| Ok(())).await.unwrap();
+        let done = copy.run(&mut no_progress).await.unwrap();
         self.commit(done).await;
         for _ in 0..3 {
             tokio::task::yield_now().await;
-            let round = copy.catch_up(&mut |_| Ok(())).await.unwrap();
+            let round = copy.catch_up(&mut no_progress).await.unwrap();
             self.commit(round.batch).await;
             while dice.below(3) == 0 {
                 let mut left = dice.below(3);
@@ -130,7 +130,7 @@ impl World {
         }
         parents.iter().for_each(|parent| parent.fence());
         self.commit(Batch::default()).await;
-        let mut batch = copy.catch_up(&mut |_| Ok(())).await.unwrap().batch;
+        let mut batch = copy.catch_up(&mut no_progress).await.unwrap().batch;
         for (child, state) in children.iter().zip(copy.initial_states()) {
             batch.put(keyspace::state(child.shard), state.encode());
         }
@@ -183,8 +183,12 @@ impl World {
     }
 }
 
-fn failing_after(left: &mut u64) -> impl FnMut(&CopyFigures) -> Result<()> + Send {
-    move |_| {
+async fn no_progress(_: &CopyFigures) -> Result<()> {
+    Ok(())
+}
+
+fn failing_after(left: &mut u64) -> impl AsyncFnMut(&CopyFigures) -> Result<()> {
+    async move |_| {
         *left = left.checked_sub(1).ok_or_else(|| Error::unavailable("stopped, as planned"))?;
         Ok(())
     }
@@ -202,7 +206,7 @@ async fn copy_progress_follows_the_copied_bytes() {
         parent[0].write(&world.schema, Verb::Create, &draft, &Precondition::None, 7).await.unwrap();
     }
     let mut reports = Vec::new();
-    let mut watch = |figures: &CopyFigures| {
+    let mut watch = async |figures: &CopyFigures| -> Result<()> {
         reports.push(*figures);
         Ok(())
     };

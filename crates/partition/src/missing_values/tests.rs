@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use pleiad_model::{Object, json};
+use pleiad_storage::{Blocking, WouldBlock, try_inline};
 use proptest::prelude::*;
 
 use super::*;
@@ -109,13 +110,13 @@ async fn run(acts: Vec<Act>) -> Result<(), TestCaseError> {
         match act {
             Act::Put(id, has_it) => world.put(id, has_it).await,
             Act::Delete(id) => world.delete(id).await,
-            Act::View => views.push(world.partition.snapshot().await.unwrap()),
+            Act::View => views.push(world.partition.snapshot(Blocking::Suspend).await.unwrap()),
             Act::Query(at) => match views.get(at) {
                 Some(view) => world.check(view).await?,
-                None => world.check(&world.partition.snapshot().await.unwrap()).await?,
+                None => world.check(&world.partition.snapshot(Blocking::Suspend).await.unwrap()).await?,
             },
             Act::Interrupted(at) => {
-                let (view, mut left) = (world.partition.snapshot().await.unwrap(), at);
+                let (view, mut left) = (world.partition.snapshot(Blocking::Suspend).await.unwrap(), at);
                 let stopped = &mut |record: RecordView<'_>| {
                     left = left.checked_sub(1).ok_or_else(|| Error::unavailable("nobody waits"))?;
                     is_missing(record)
@@ -127,7 +128,7 @@ async fn run(acts: Vec<Act>) -> Result<(), TestCaseError> {
     for view in &views {
         world.check(view).await?;
     }
-    world.check(&world.partition.snapshot().await.unwrap()).await
+    world.check(&world.partition.snapshot(Blocking::Suspend).await.unwrap()).await
 }
 
 proptest! {
@@ -140,7 +141,7 @@ proptest! {
 
 /// The number of items that a query checks.
 async fn count_checks(world: &World) -> usize {
-    let (view, mut checks) = (world.partition.snapshot().await.unwrap(), 0);
+    let (view, mut checks) = (world.partition.snapshot(Blocking::Suspend).await.unwrap(), 0);
     let counted = &mut |record: RecordView<'_>| {
         checks += 1;
         is_missing(record)
@@ -161,16 +162,32 @@ async fn items_are_checked_once_and_again_only_after_a_change() {
     world.put(200, true).await;
     world.delete(10).await;
     assert_eq!(count_checks(&world).await, 2);
-    let view = world.partition.snapshot().await.unwrap();
+    let view = world.partition.snapshot(Blocking::Suspend).await.unwrap();
     let candidates = world.candidates(&view, &mut is_missing).await.unwrap().unwrap();
     assert_eq!(candidates.next(0, u64::MAX, false, usize::MAX).len(), 11, "including a deleted one");
+}
+
+#[tokio::test]
+async fn an_inline_query_catches_up_over_few_changes_and_leaves_the_scan_to_a_thread() {
+    let world = World::open().await;
+    for id in 0..100 {
+        world.put(id, id % 10 > 0).await;
+    }
+    let inline = world.partition.snapshot(Blocking::Inline).await.unwrap();
+    let mut check_none = |_: RecordView<'_>| panic!("an item was read");
+    assert_eq!(try_inline(world.candidates(&inline, &mut check_none)).err(), Some(WouldBlock));
+    assert_eq!(count_checks(&world).await, 100, "the refused scan has left no progress");
+    world.put(3, false).await;
+    let inline = world.partition.snapshot(Blocking::Inline).await.unwrap();
+    let candidates = try_inline(world.candidates(&inline, &mut is_missing)).unwrap().unwrap().unwrap();
+    assert_eq!(candidates.next(0, u64::MAX, false, usize::MAX).len(), 11);
 }
 
 #[tokio::test]
 async fn stale_candidates_are_dropped_by_a_new_scan() {
     let world = World::open().await;
     world.put(1, false).await;
-    let view = world.partition.snapshot().await.unwrap();
+    let view = world.partition.snapshot(Blocking::Suspend).await.unwrap();
     let reading = world.candidates(&view, &mut is_missing).await.unwrap().unwrap();
     for _ in 0..=ADDED_BEFORE_RESCAN_MIN {
         world.put(1, false).await;
@@ -178,7 +195,7 @@ async fn stale_candidates_are_dropped_by_a_new_scan() {
     }
     world.put(1, true).await;
     count_checks(&world).await;
-    let view = world.partition.snapshot().await.unwrap();
+    let view = world.partition.snapshot(Blocking::Suspend).await.unwrap();
     let candidates = world.candidates(&view, &mut is_missing).await.unwrap().unwrap();
     assert!(candidates.next(0, u64::MAX, false, usize::MAX).is_empty());
     assert_eq!(reading.next(0, u64::MAX, false, usize::MAX).len(), 1, "a reader keeps its candidates");
@@ -192,7 +209,7 @@ async fn an_old_snapshot_gets_its_candidates_after_many_later_queries() {
     let mut views = Vec::new();
     for n in 0..600 {
         world.put(2, n % 3 == 0).await;
-        views.push(world.partition.snapshot().await.unwrap());
+        views.push(world.partition.snapshot(Blocking::Suspend).await.unwrap());
         count_checks(&world).await;
     }
     assert!(world.partition.missing_values.0.lock()[0].1.state.read().complete_lsns.len() <= COMPLETE_LSNS_MAX);
@@ -206,7 +223,7 @@ async fn an_old_snapshot_gets_its_candidates_after_many_later_queries() {
 async fn the_number_of_cached_paths_is_bounded() {
     let world = World::open().await;
     world.put(1, false).await;
-    let view = world.partition.snapshot().await.unwrap();
+    let view = world.partition.snapshot(Blocking::Suspend).await.unwrap();
     for n in 0..2 * PATHS_MAX {
         let path = [PathStep::Property(n.to_string())];
         world.partition.missing_candidates(&view, &world.schema, &path, &mut is_missing).await.unwrap();

@@ -4,10 +4,10 @@
 //! before. While the partition is being copied, the items themselves are removed before it returns, because the copy
 //! does not follow tombstones.
 
-use pleiad_model::{Error, Kind, Result};
-use pleiad_storage::{Batch, Limit, keyspace};
+use pleiad_model::Result;
+use pleiad_storage::{Batch, Blocking, Limit, keyspace};
 
-use super::{Partition, Queued, Rejected};
+use super::{MaintenanceError, Partition, Queued, WriteError};
 use crate::key::LogicalKey;
 use crate::key_tombstones::KeyTombstone;
 use crate::record::Record;
@@ -19,8 +19,13 @@ const ITEMS_PER_TRANSACTION: usize = 200;
 
 impl Partition {
     /// Returns the LSN up to which the key's items are deleted.
-    pub async fn delete_by_partition_key(&self, schema: &Schema, key: &LogicalKey, ts_s: u32) -> Result<u64, Rejected> {
-        self.enqueue_delete_by_partition_key(schema, key, ts_s).await?.wait().await
+    pub async fn delete_by_partition_key(
+        &self,
+        schema: &Schema,
+        key: &LogicalKey,
+        ts_s: u32,
+    ) -> Result<u64, WriteError> {
+        Ok(self.enqueue_delete_by_partition_key(schema, key, ts_s).await?.wait().await?)
     }
 
     /// The same up to the point at which the delete is certain; the result waits for the committer.
@@ -29,7 +34,7 @@ impl Partition {
         schema: &Schema,
         key: &LogicalKey,
         ts_s: u32,
-    ) -> Result<Queued<u64>, Rejected> {
+    ) -> Result<Queued<u64>, WriteError> {
         if self.sequencer.state.lock().log_job.is_some() {
             let tombstone = KeyTombstone { epk: key.epk.clone(), lsn: self.shard_state().lsn };
             self.wait_for_queued().await?;
@@ -39,7 +44,7 @@ impl Partition {
         let latch = self.latch(&key.clone().item("")).await;
         let queued = self.sequence(schema, ts_s, |shard, changes| {
             if changes.log_lsn.is_some() {
-                return Err(Error::new(Kind::Outdated, "a copy of the partition has begun; ask again"));
+                return Err(WriteError::Outdated); // a copy has begun
             }
             changes.batch.put(keyspace::key_tombstone(self.range.shard, key.epk.as_bytes()), shard.lsn.to_be_bytes());
             changes.key_tombstone = Some(KeyTombstone { epk: key.epk.clone(), lsn: shard.lsn });
@@ -50,7 +55,7 @@ impl Partition {
     }
 
     /// One step of purging the rows under tombstones; returns true if there is more to do.
-    pub async fn purge_deleted_keys(&self, schema: &Schema, ts_s: u32) -> Result<bool> {
+    pub async fn purge_deleted_keys(&self, schema: &Schema, ts_s: u32) -> Result<bool, MaintenanceError> {
         let Some(tombstone) = self.key_tombstones.get().first().filter(|tombstone| tombstone.lsn <= self.lsn()) else {
             return Ok(false);
         };
@@ -66,7 +71,12 @@ impl Partition {
         Ok(!self.key_tombstones.get().is_empty())
     }
 
-    async fn purge_chunk(&self, schema: &Schema, tombstone: &KeyTombstone, ts_s: u32) -> Result<bool> {
+    async fn purge_chunk(
+        &self,
+        schema: &Schema,
+        tombstone: &KeyTombstone,
+        ts_s: u32,
+    ) -> Result<bool, MaintenanceError> {
         let found = self.find_deleted(tombstone).await?;
         let Some(first) = found.first() else { return Ok(false) };
         let logical = super::write::key_of(schema, first)?.logical;
@@ -74,12 +84,12 @@ impl Partition {
         for record in &found {
             tx.remove_if_unchanged(record).await?;
         }
-        tx.commit().await.map_err(|rejected| rejected.error)?;
+        tx.commit().await?;
         Ok(true)
     }
 
     async fn find_deleted(&self, tombstone: &KeyTombstone) -> Result<Vec<Record>> {
-        let (view, mut after) = (self.snapshot().await?, 0);
+        let (view, mut after) = (self.snapshot(Blocking::Suspend).await?, 0);
         loop {
             let (docnums, more) = view.members(&tombstone.epk, after, Limit::rows(ITEMS_PER_TRANSACTION)).await?;
             let records = view.get(&docnums).await?.into_iter().flatten();

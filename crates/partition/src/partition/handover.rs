@@ -7,7 +7,7 @@
 use pleiad_model::Result;
 use pleiad_model::partition_key::EffectiveKey;
 use pleiad_storage::keyspace::{self, Tag};
-use pleiad_storage::{Batch, Direction, Limit, Snapshot, Store};
+use pleiad_storage::{Batch, Blocking, Direction, Limit, Snapshot, Store};
 use tokio::sync::oneshot;
 
 use super::Partition;
@@ -47,7 +47,7 @@ impl Partition {
         self.committer.enqueue(CommitEntry { batch, state: None, owner: None, done })
     }
 
-    /// Rejects writers with `Outdated` from now on. Reads continue.
+    /// Writers are outdated from now on. Reads continue.
     pub fn fence(&self) {
         self.sequencer.state.lock().fenced = true;
     }
@@ -62,7 +62,7 @@ impl Partition {
     pub async fn split_point(&self) -> Result<Option<EffectiveKey>> {
         const CHUNK: Limit = Limit::rows(4096);
         let half = self.shard_state().item_bytes / 2;
-        let snapshot = self.store.snapshot().await?;
+        let snapshot = self.store.snapshot(Blocking::Suspend).await?;
         let (mut from, to) = keyspace::range(self.range.shard, Tag::Key);
         let mut search = SplitPoint { half, below: 0, last: Vec::new(), best: None };
         loop {

@@ -15,12 +15,13 @@
 use bytes::Bytes;
 use pleiad_model::item::item_id;
 use pleiad_model::partition_key::PartitionKey;
-use pleiad_model::{Error, Result, json};
+use pleiad_model::{Result, json};
 use pleiad_storage::keyspace::{self, Tag};
-use pleiad_storage::{Batch, Direction, Limit, Snapshot, Store};
+use pleiad_storage::{Batch, Blocking, Direction, Limit, Snapshot, Store};
 use tokio::sync::oneshot;
 
-use super::Partition;
+use super::sequencer::{Durable, acknowledged};
+use super::{MaintenanceError, Partition};
 use crate::commit::CommitEntry;
 use crate::key::ItemKey;
 use crate::record::Record;
@@ -31,17 +32,16 @@ use crate::shard_state::DOCNUM_COUNTER_BITS;
 /// Enqueued together, then awaited, so that queued writes of clients are committed in between.
 const CHUNK: Limit = Limit { rows: 256, bytes: 1 << 20 };
 
-type Durable = oneshot::Receiver<Result<()>>;
-
 impl Partition {
     /// Gives every item exactly the index rows that the schema defines. Calls `on_progress` with the number of items
     /// processed since the last call. Blocks its thread from time to time, so it needs a thread of its own.
-    pub async fn reindex(&self, schema: &Schema, mut on_progress: impl FnMut(u64)) -> Result<()> {
+    pub async fn reindex(&self, schema: &Schema, mut on_progress: impl FnMut(u64)) -> Result<(), MaintenanceError> {
         self.require_schema(schema.version);
         self.committer.commit(Batch::default()).await?;
         let (mut from, to) = (keyspace::range(self.range.shard, Tag::Doc).0, self.next_doc_row());
         loop {
-            let chunk = self.store.snapshot().await?.scan(&from, &to, Direction::Forward, CHUNK).await?;
+            let chunk =
+                self.store.snapshot(Blocking::Suspend).await?.scan(&from, &to, Direction::Forward, CHUNK).await?;
             self.reindex_items(schema, &chunk.pairs).await?;
             on_progress(chunk.pairs.len() as u64);
             match chunk.pairs.last() {
@@ -57,7 +57,7 @@ impl Partition {
         keyspace::doc(self.range.shard, u64::from(self.range.prefix) << DOCNUM_COUNTER_BITS | next)
     }
 
-    async fn reindex_items(&self, schema: &Schema, items: &[(Bytes, Bytes)]) -> Result<()> {
+    async fn reindex_items(&self, schema: &Schema, items: &[(Bytes, Bytes)]) -> Result<(), MaintenanceError> {
         let mut last = None;
         for (row, bytes) in items {
             last = self.reindex_item(schema, row, bytes).await?.or(last);
@@ -65,12 +65,17 @@ impl Partition {
         }
         match last {
             // Batches become durable in order, so it is enough to wait for the last one.
-            Some(durable) => durable.await.unwrap_or_else(|_| Err(Error::unavailable("the server is stopping"))),
+            Some(durable) => Ok(acknowledged(durable).await?),
             None => Ok(()),
         }
     }
 
-    async fn reindex_item(&self, schema: &Schema, row: &Bytes, bytes: &Bytes) -> Result<Option<Durable>> {
+    async fn reindex_item(
+        &self,
+        schema: &Schema,
+        row: &Bytes,
+        bytes: &Bytes,
+    ) -> Result<Option<Durable>, MaintenanceError> {
         let (key, changes) = difference(schema, self.range.shard, bytes)?;
         if changes.batch.is_empty() {
             return Ok(None);
@@ -83,13 +88,12 @@ impl Partition {
     }
 
     /// Commits rows that belong to no version.
-    pub(crate) async fn write_rows(&self, schema: &Schema, batch: Batch) -> Result<()> {
-        let durable = self.enqueue_rows(schema, batch)?;
-        durable.await.unwrap_or_else(|_| Err(Error::unavailable("the server is stopping")))
+    pub(crate) async fn write_rows(&self, schema: &Schema, batch: Batch) -> Result<(), MaintenanceError> {
+        Ok(acknowledged(self.enqueue_rows(schema, batch)?).await?)
     }
 
     /// Enqueues rows without an LSN: no item's version changes.
-    fn enqueue_rows(&self, schema: &Schema, batch: Batch) -> Result<Durable> {
+    fn enqueue_rows(&self, schema: &Schema, batch: Batch) -> Result<Durable, MaintenanceError> {
         let mut sequence = self.sequencer.state.lock();
         sequence.admit(schema)?;
         let (done, durable) = oneshot::channel();

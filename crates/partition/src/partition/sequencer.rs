@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use pleiad_model::{Error, Kind, Result};
+use pleiad_model::{Error, Fact, Result};
 use pleiad_storage::{Batch, keyspace};
 use tokio::sync::oneshot;
 
 use super::write::next_docnum;
-use super::{Partition, Rejected, Written};
+use super::{MaintenanceError, Outdated, Partition, Rejected, WriteError, Written};
 use crate::commit::{CommitEntry, Publish};
 use crate::row_changes::{RowChanges, Versions};
 use crate::schema::Schema;
@@ -52,8 +52,8 @@ impl Partition {
         &self,
         schema: &Schema,
         ts_s: u32,
-        change: impl FnOnce(&mut ShardState, &mut RowChanges) -> Result<T>,
-    ) -> Result<Queued<T>> {
+        change: impl FnOnce(&mut ShardState, &mut RowChanges) -> Result<T, WriteError>,
+    ) -> Result<Queued<T>, WriteError> {
         let mut sequence = self.sequencer.state.lock();
         sequence.admit(schema)?;
         let mut shard = sequence.shard.clone();
@@ -73,7 +73,7 @@ impl Partition {
         // this.
         if let Err(error) = enqueued {
             tombstones_before.into_iter().for_each(|before| self.key_tombstones.restore(before));
-            return Err(error);
+            return Err(error.into());
         }
         self.split_trigger.update(shard.item_bytes > schema.size_limits.partition_bytes_max);
         sequence.accept(shard, changes.pending);
@@ -83,16 +83,18 @@ impl Partition {
     /// A docnum for an item of a transaction that has no LSN yet. If the transaction never commits, the docnum stays
     /// unused.
     pub(super) fn reserve_docnum(&self) -> Result<u64> {
-        next_docnum(self.range.prefix, &mut self.sequencer.state.lock().shard)
+        next_docnum(&self.range, &mut self.sequencer.state.lock().shard)
     }
 
     /// Commits rows and a shard state without an LSN: no item's version changes.
-    pub(crate) async fn commit_state(&self, change: impl FnOnce(&mut ShardState, &mut Batch)) -> Result<()> {
-        let durable = self.enqueue_state(change)?;
-        durable.await.unwrap_or_else(|_| Err(Error::unavailable("the server is stopping")))
+    pub(crate) async fn commit_state(
+        &self,
+        change: impl FnOnce(&mut ShardState, &mut Batch),
+    ) -> Result<(), MaintenanceError> {
+        Ok(acknowledged(self.enqueue_state(change)?).await?)
     }
 
-    fn enqueue_state(&self, change: impl FnOnce(&mut ShardState, &mut Batch)) -> Result<oneshot::Receiver<Result<()>>> {
+    fn enqueue_state(&self, change: impl FnOnce(&mut ShardState, &mut Batch)) -> Result<Durable, MaintenanceError> {
         let mut sequence = self.sequencer.state.lock();
         sequence.check_open()?;
         let (mut shard, mut batch) = (sequence.shard.clone(), Batch::new());
@@ -125,32 +127,26 @@ impl Sequencer {
 }
 
 impl Sequence {
-    pub(super) fn admit(&mut self, schema: &Schema) -> Result<()> {
+    pub(super) fn admit(&mut self, schema: &Schema) -> Result<(), MaintenanceError> {
         self.check_open()?;
         self.check_schema(schema)?;
         self.schema_version = schema.version;
         Ok(())
     }
 
-    fn check_open(&self) -> Result<()> {
+    fn check_open(&self) -> Result<(), MaintenanceError> {
         if self.closed {
-            return Err(Error::new(Kind::OwnerNotFound, "Owner resource does not exist"));
+            return Err(Error::from(Fact::OwnerMissing).into());
         }
-        self.check_fence()
+        Ok(self.check_fence()?)
     }
 
-    pub(super) fn check_fence(&self) -> Result<()> {
-        match self.fenced {
-            true => Err(Error::new(Kind::Outdated, "the partition's items have moved; read the container again")),
-            false => Ok(()),
-        }
+    pub(super) fn check_fence(&self) -> Result<(), Outdated> {
+        if self.fenced { Err(Outdated) } else { Ok(()) }
     }
 
-    pub(super) fn check_schema(&self, schema: &Schema) -> Result<()> {
-        if schema.version >= self.schema_version {
-            return Ok(());
-        }
-        Err(Error::new(Kind::Outdated, "the container's indexing policy has changed; read the container again"))
+    pub(super) fn check_schema(&self, schema: &Schema) -> Result<(), Outdated> {
+        if schema.version < self.schema_version { Err(Outdated) } else { Ok(()) }
     }
 
     fn accept(&mut self, shard: ShardState, pending: Vec<(Bytes, Option<Bytes>)>) {
@@ -183,7 +179,14 @@ impl Publish for Sequencer {
 pub struct Queued<T = Written> {
     written: T,
     /// `None` if there is nothing to wait for.
-    durable: Option<oneshot::Receiver<Result<()>>>,
+    durable: Option<Durable>,
+}
+
+/// The committer's acknowledgment.
+pub(super) type Durable = oneshot::Receiver<Result<()>>;
+
+pub(super) async fn acknowledged(durable: Durable) -> Result<()> {
+    durable.await.unwrap_or_else(|_| Err(Fact::Unacknowledged.into()))
 }
 
 impl<T> Queued<T> {
@@ -203,8 +206,7 @@ impl<T> Queued<T> {
 
     pub async fn wait(self) -> Result<T, Rejected> {
         if let Some(durable) = self.durable {
-            let durable = durable.await.unwrap_or_else(|_| Err(Error::unavailable("the server is stopping")));
-            durable.map_err(not_durable)?;
+            acknowledged(durable).await.map_err(not_durable)?;
         }
         Ok(self.written)
     }

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use pleiad_model::{Error, Kind, Result};
+use pleiad_model::{Fact, Result};
 
 use super::Partition;
 use crate::schema::Schema;
@@ -57,18 +57,13 @@ impl Partition {
 
     /// Called only for writes that add bytes: a full partition can still be read, shrunk and emptied.
     pub(super) fn check_partition_size(&self, schema: &Schema, shard: &ShardState) -> Result<()> {
-        let limit = schema.size_limits.partition_bytes_max;
-        if shard.item_bytes <= limit || (schema.key.is_some() && !self.is_unsplittable()) {
+        let bytes_max = schema.size_limits.partition_bytes_max;
+        if shard.item_bytes <= bytes_max || (schema.key.is_some() && !self.is_unsplittable()) {
             return Ok(());
         }
-        let message = match &schema.key {
-            None => format!(
-                "The container has no partition key and has reached its maximum size of {limit} bytes. Delete items, or move them to a container with a partition key."
-            ),
-            Some(_) => format!(
-                "The partition has reached its maximum size of {limit} bytes, and all its items have one partition key value, so that it cannot be split. Delete items, or choose a key with more values."
-            ),
-        };
-        Err(Error::new(Kind::QuotaExceeded, message))
+        Err(match schema.key {
+            None => Fact::ContainerFull { bytes_max }.into(),
+            Some(_) => Fact::PartitionFull { bytes_max, range: self.range.id }.into(),
+        })
     }
 }

@@ -5,7 +5,7 @@ use crate::change_feed::ChangeQuery;
 use crate::feed::{KeyScope, PageLimit};
 use crate::shard_state::DOCNUM_COUNTER_BITS;
 use crate::testing::{Dice, Gate, LATER, audit, draft, item, key, memory, open, range, rows, schema, schema_with};
-use pleiad_model::{Kind, json};
+use pleiad_model::{Fact, Kind, json};
 use pleiad_storage::Memory;
 use pleiad_storage::testing::{FaultPlan, FaultPoint, Faulty};
 
@@ -26,12 +26,12 @@ async fn write(
     condition: Precondition,
 ) -> Result<Written, Kind> {
     let draft = draft(schema, target, body);
-    partition.write(schema, verb, &draft, &condition, 7).await.map_err(|rejected| rejected.error.kind)
+    partition.write(schema, verb, &draft, &condition, 7).await.map_err(|error| error.failed().error.kind)
 }
 
 async fn delete(partition: &Partition, schema: &Schema, pk: &str, id: &str) -> Result<Written, Kind> {
     let done = partition.delete(schema, &key(schema, pk, id), &Precondition::None, 7).await;
-    done.map_err(|rejected| rejected.error.kind)
+    done.map_err(|error| error.failed().error.kind)
 }
 
 async fn n_of(partition: &Partition, schema: &Schema, pk: &str, id: &str) -> Option<i64> {

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! begin          optimistic: reads a snapshot and takes no latch. The items it has written must be unchanged when it
-//!                commits: the first committer wins, the other gets `RetryWith`
+//!                commits: the first committer wins, the other fails with `ConflictingWrite`
 //! begin_latched  pessimistic: holds its logical partition's latch from beginning to end, so that no other writer can
 //!                interfere; for callers that wait for nothing while they hold it
 //!
@@ -23,14 +23,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pleiad_model::{Error, Kind, Result, json};
+use pleiad_model::{Error, Fact, Result, json};
+use pleiad_storage::Blocking;
 use tokio::sync::MutexGuard;
 
-use super::checks::{
-    ALREADY_EXISTS, UNIQUE_VIOLATION, check_exists, check_key_size, check_version, check_write, rejected,
-};
+use super::checks::{check_exists, check_key_size, check_version, check_write, rejected};
 use super::write::{PreparedWrite, key_of};
-use super::{Draft, Partition, Precondition, Queued, Rejected, Verb};
+use super::{Draft, Partition, Precondition, Queued, Rejected, Verb, WriteError};
 use crate::feed::{KeyScope, PageLimit, RecordPage};
 use crate::index;
 use crate::key::{ItemKey, KeyStats, LogicalKey};
@@ -47,9 +46,6 @@ use version_log::VersionLog;
 pub const TRANSACTION_BYTES_MAX: usize = 64 << 20;
 /// The changes of one LSN are numbered with 16 bits.
 pub const TRANSACTION_CHANGES_MAX: usize = u16::MAX as usize;
-
-const OTHER_KEY: &str =
-    "Requests of a transaction cannot reference partition keys other than the one for which it was begun.";
 
 pub struct Transaction<'a> {
     partition: &'a Partition,
@@ -122,9 +118,10 @@ pub struct OperationEffect {
 }
 
 impl Partition {
-    /// Begins an optimistic transaction on a snapshot of one logical partition. Takes no latch.
+    /// Begins an optimistic transaction on a snapshot of one logical partition. Takes no latch. For blocking threads:
+    /// the transaction reads on the spot.
     pub async fn begin<'a>(&'a self, schema: &'a Schema, logical: LogicalKey, ts_s: u32) -> Result<Transaction<'a>> {
-        let view = self.snapshot().await?;
+        let view = self.snapshot(Blocking::Thread).await?;
         Ok(self.transaction(schema, logical.item(""), ts_s, BaseState::Snapshot(Arc::new(view))))
     }
 
@@ -181,7 +178,7 @@ impl Transaction<'_> {
 
     pub async fn read(&self, key: &ItemKey) -> Result<Option<Record>> {
         if key.logical != self.scope.logical {
-            return Err(Error::invalid(OTHER_KEY));
+            return Err(Fact::KeyOutsideTransaction.into());
         }
         Ok(self.split_dead(self.find(key).await?).0)
     }
@@ -254,7 +251,7 @@ impl Transaction<'_> {
         condition: &Precondition,
     ) -> Result<OperationEffect, Rejected> {
         if draft.target.logical != self.scope.logical {
-            return Err(Error::invalid(OTHER_KEY).into());
+            return Err(Error::from(Fact::KeyOutsideTransaction).into());
         }
         self.check_size(draft.text.len())?;
         let new = PreparedWrite::new(self.schema, draft, self.ts_s);
@@ -274,7 +271,7 @@ impl Transaction<'_> {
 
     async fn try_delete(&mut self, key: &ItemKey, condition: &Precondition) -> Result<OperationEffect, Rejected> {
         if key.logical != self.scope.logical {
-            return Err(Error::invalid(OTHER_KEY).into());
+            return Err(Error::from(Fact::KeyOutsideTransaction).into());
         }
         let found = self.find_to_write(key).await?;
         let (old, _) = self.split_dead(found);
@@ -350,7 +347,7 @@ impl Transaction<'_> {
     async fn check_id_free(&mut self, key: &ItemKey, old_bytes: usize) -> Result<Option<Record>, Rejected> {
         let found = self.find_to_write(key).await?;
         match self.split_dead(found) {
-            (Some(_), _) => Err(rejected(Kind::Conflict, ALREADY_EXISTS, old_bytes)),
+            (Some(_), _) => Err(rejected(Fact::ItemExists, old_bytes)),
             (None, dead) => Ok(dead),
         }
     }
@@ -370,7 +367,7 @@ impl Transaction<'_> {
                 continue;
             };
             match self.split_dead(self.find_by_docnum(holder).await?) {
-                (Some(taken), _) => return Err(rejected(Kind::Conflict, UNIQUE_VIOLATION, taken.body().len())),
+                (Some(taken), _) => return Err(rejected(Fact::UniqueViolation, taken.body().len())),
                 (None, record) => dead.extend(record),
             }
         }
@@ -488,10 +485,8 @@ impl Transaction<'_> {
         if self.written_bytes + bytes <= TRANSACTION_BYTES_MAX && changes < TRANSACTION_CHANGES_MAX {
             return Ok(());
         }
-        let message = format!(
-            "A transaction makes at most {TRANSACTION_CHANGES_MAX} changes and writes at most {TRANSACTION_BYTES_MAX} bytes."
-        );
-        Err(Error::new(Kind::TooLarge, message))
+        let (changes_max, bytes_max) = (TRANSACTION_CHANGES_MAX, TRANSACTION_BYTES_MAX);
+        Err(Fact::TransactionTooLarge { changes_max, bytes_max }.into())
     }
 }
 

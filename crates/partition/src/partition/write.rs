@@ -6,13 +6,12 @@
 use std::borrow::Cow;
 
 use pleiad_model::partition_key::PartitionKey;
-use pleiad_model::{Error, Kind, Result, json};
+use pleiad_model::partition_map::PartitionKeyRange;
+use pleiad_model::{Fact, Result, json};
 
-use super::checks::{
-    ALREADY_EXISTS, UNIQUE_VIOLATION, check_exists, check_key_size, check_version, check_write, rejected,
-};
+use super::checks::{check_exists, check_key_size, check_version, check_write, rejected};
 use super::sequencer::Queued;
-use super::{Draft, Partition, Precondition, Rejected, Verb, Written};
+use super::{Draft, Partition, Precondition, Rejected, Verb, WriteError, Written};
 use crate::index::{self, IndexTerm};
 use crate::key::{ItemKey, KeyStats};
 use crate::price;
@@ -30,7 +29,7 @@ impl Partition {
         verb: Verb,
         new: &PreparedWrite<'_>,
         condition: &Precondition,
-    ) -> Result<Queued, Rejected> {
+    ) -> Result<Queued, WriteError> {
         let found = self.current(new.target).await?;
         let is_dead = found.as_ref().is_some_and(|record| self.is_dead(schema, new.ts_s, record));
         let (old, dead) = if is_dead { (None, found) } else { (found, None) };
@@ -42,7 +41,12 @@ impl Partition {
     }
 
     /// `dead` is a dead item with the same id: it is removed in the same transaction.
-    async fn insert(&self, schema: &Schema, new: &PreparedWrite<'_>, dead: Option<Record>) -> Result<Queued, Rejected> {
+    async fn insert(
+        &self,
+        schema: &Schema,
+        new: &PreparedWrite<'_>,
+        dead: Option<Record>,
+    ) -> Result<Queued, WriteError> {
         let dead = dead.map(|record| RemovedVersion::new(schema, new.target.clone(), record)).transpose()?;
         let dead = self.check_unique(schema, new, None, dead).await?;
         let mut stats = self.key_stats(&new.key).await?;
@@ -53,8 +57,8 @@ impl Partition {
         check_key_size(schema, &stats)?;
         self.large_keys.record_growth(&new.key, before, &stats, schema.size_limits.key_bytes_max);
         let expiry = schema.expiry(new.ts_s);
-        Ok(self.sequence(schema, new.ts_s, |shard, changes| {
-            let docnum = next_docnum(self.range.prefix, shard)?;
+        self.sequence(schema, new.ts_s, |shard, changes| {
+            let docnum = next_docnum(&self.range, shard)?;
             let record = Record::encode(&new.contents(docnum), shard.lsn, 0)?;
             dead.iter().for_each(|removed| removed.write_removal(&expiry, self.range.shard, shard, changes));
             changes.insert(self.range.shard, &new.as_new(&record));
@@ -64,15 +68,15 @@ impl Partition {
             self.check_partition_size(schema, shard)?;
             let charge_ru = price::create(new.body.len(), index::count_priced(&new.terms) + new.claims.len());
             Ok(Written { record: Some(record), created: true, lsn: shard.lsn, charge_ru })
-        })?)
+        })
     }
 
-    async fn update(&self, schema: &Schema, new: &PreparedWrite<'_>, old: Record) -> Result<Queued, Rejected> {
+    async fn update(&self, schema: &Schema, new: &PreparedWrite<'_>, old: Record) -> Result<Queued, WriteError> {
         let renamed = new.key.hash != new.target.hash;
         let other = if renamed { self.current(&new.key).await? } else { None };
         let is_dead = other.as_ref().is_some_and(|other| self.is_dead(schema, new.ts_s, other));
         if other.is_some() && !is_dead {
-            return Err(rejected(Kind::Conflict, ALREADY_EXISTS, old.body().len()));
+            return Err(rejected(Fact::ItemExists, old.body().len()).into());
         }
         let dead = other.map(|other| RemovedVersion::new(schema, new.key.clone().into_owned(), other)).transpose()?;
         let dead = self.check_unique(schema, new, Some(old.docnum), dead).await?;
@@ -87,7 +91,7 @@ impl Partition {
             self.large_keys.record_growth(&new.key, before, &stats, schema.size_limits.key_bytes_max);
         }
         let expiry = schema.expiry(new.ts_s);
-        Ok(self.sequence(schema, new.ts_s, |shard, changes| {
+        self.sequence(schema, new.ts_s, |shard, changes| {
             let record = Record::encode(&new.contents(old.record.docnum), shard.lsn, 0)?;
             dead.iter().for_each(|removed| removed.write_removal(&expiry, self.range.shard, shard, changes));
             let count = changes.update(self.range.shard, &old.as_old(), &new.as_new(&record));
@@ -98,7 +102,7 @@ impl Partition {
             }
             let charge_ru = price::replace(old_bytes, new_bytes, count.removed, count.added);
             Ok(Written { record: Some(record), created: false, lsn: shard.lsn, charge_ru })
-        })?)
+        })
     }
 
     /// Rejects the write if a live item holds one of the new version's unique values. Returns the dead holders,
@@ -119,7 +123,7 @@ impl Partition {
             }
             let record = self.current_by_docnum(holder).await?;
             if !self.is_dead(schema, new.ts_s, &record) {
-                return Err(rejected(Kind::Conflict, UNIQUE_VIOLATION, record.body().len()));
+                return Err(rejected(Fact::UniqueViolation, record.body().len()));
             }
             dead.push(RemovedVersion::new(schema, new.key.renamed(record.id()), record)?);
         }
@@ -132,25 +136,30 @@ impl Partition {
         key: &ItemKey,
         condition: &Precondition,
         ts_s: u32,
-    ) -> Result<Queued, Rejected> {
+    ) -> Result<Queued, WriteError> {
         let old = self.current(key).await?.filter(|record| !self.is_dead(schema, ts_s, record));
         let old = check_exists(old)?;
         check_version(&old, condition)?;
         let old = RemovedVersion::new(schema, key.clone(), old)?;
         let mut stats = self.key_stats(key).await?;
         old.subtract_from_key(&mut stats);
-        Ok(self.sequence(schema, ts_s, |shard, changes| {
+        self.sequence(schema, ts_s, |shard, changes| {
             changes.remove(self.range.shard, &old.as_old());
             changes.put_key_stats(self.key_row(key), &stats, key);
             old.subtract_from_shard(shard);
             let rows = index::count_priced(&old.terms.possible) + old.claims.len();
             let charge_ru = price::delete(old.record.body().len(), rows);
             Ok(Written { record: None, created: false, lsn: shard.lsn, charge_ru })
-        })?)
+        })
     }
 
     /// Removes an expired item, unless it has been written since.
-    pub(crate) async fn expire_item(&self, schema: &Schema, found: &Record, now_s: u32) -> Result<Option<Queued>> {
+    pub(crate) async fn expire_item(
+        &self,
+        schema: &Schema,
+        found: &Record,
+        now_s: u32,
+    ) -> Result<Option<Queued>, WriteError> {
         let key = key_of(schema, found)?;
         let _latch = self.latch(&key).await;
         let current = self.current(&key).await?.filter(|current| current.docnum == found.docnum);
@@ -248,10 +257,10 @@ impl<'a> PreparedWrite<'a> {
     }
 }
 
-pub(super) fn next_docnum(prefix: u32, shard: &mut ShardState) -> Result<u64> {
+pub(super) fn next_docnum(range: &PartitionKeyRange, shard: &mut ShardState) -> Result<u64> {
     shard.last_item += 1;
     if shard.last_item >> DOCNUM_COUNTER_BITS != 0 {
-        return Err(Error::new(Kind::QuotaExceeded, "this partition has used up its item numbers"));
+        return Err(Fact::DocnumsExhausted { range: range.id }.into());
     }
-    Ok(u64::from(prefix) << DOCNUM_COUNTER_BITS | shard.last_item)
+    Ok(u64::from(range.prefix) << DOCNUM_COUNTER_BITS | shard.last_item)
 }

@@ -53,7 +53,7 @@ fn n_of(record: &Record) -> i64 {
 #[tokio::test]
 async fn docs_returns_all_items_in_docnum_order_for_every_limit() {
     let (partition, _, all) = filled().await;
-    let view = partition.snapshot().await.unwrap();
+    let view = partition.snapshot(Blocking::Suspend).await.unwrap();
     assert_eq!((view.items(), view.lsn()), (all.len() as u64, partition.lsn()));
     assert_eq!(view.docs(0, WIDE).await.unwrap(), (all.clone(), false));
     for limit in SMALL {
@@ -73,7 +73,7 @@ async fn docs_returns_all_items_in_docnum_order_for_every_limit() {
 #[tokio::test]
 async fn members_returns_the_items_of_one_key_in_docnum_order() {
     let (partition, schema, all) = filled().await;
-    let view = partition.snapshot().await.unwrap();
+    let view = partition.snapshot(Blocking::Suspend).await.unwrap();
     for pk in 0..6 {
         let key = epk(&schema, pk);
         let want: Vec<u64> = all.iter().filter(|record| record.epk == key).map(|record| record.docnum).collect();
@@ -94,7 +94,7 @@ async fn members_returns_the_items_of_one_key_in_docnum_order() {
 #[tokio::test]
 async fn members_of_an_epk_range_are_collected_up_to_a_bound() {
     let (partition, schema, all) = filled().await;
-    let view = partition.snapshot().await.unwrap();
+    let view = partition.snapshot(Blocking::Suspend).await.unwrap();
     for (low, high) in [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)] {
         let (low, high) = (epk(&schema, low), epk(&schema, high));
         let keys = EpkRange { min: Ord::min(&low, &high).clone(), max: low.max(high) };
@@ -111,7 +111,7 @@ async fn members_of_an_epk_range_are_collected_up_to_a_bound() {
 #[tokio::test]
 async fn items_are_read_by_docnum_and_loaded_up_to_a_size() {
     let (partition, _, all) = filled().await;
-    let view = partition.snapshot().await.unwrap();
+    let view = partition.snapshot(Blocking::Suspend).await.unwrap();
     let wanted = [all[9].docnum, all[3].docnum + 1_000_000, all[2].docnum];
     let found = view.get(&wanted).await.unwrap();
     assert_eq!(found, [Some(all[9].clone()), None, Some(all[2].clone())]);
@@ -128,7 +128,7 @@ async fn items_are_read_by_docnum_and_loaded_up_to_a_size() {
 #[tokio::test]
 async fn index_entries_are_in_value_order_in_both_directions() {
     let (partition, _, all) = filled().await;
-    let view = partition.snapshot().await.unwrap();
+    let view = partition.snapshot(Blocking::Suspend).await.unwrap();
     let path = PathHash::ROOT.property("n").finish();
     let mut want: Vec<(i64, u64)> = all.iter().map(|record| (n_of(record), record.docnum)).collect();
     want.sort_unstable();
@@ -169,7 +169,7 @@ async fn index_entries_are_in_value_order_in_both_directions() {
 #[tokio::test]
 async fn an_estimate_is_near_the_count() {
     let (partition, _, all) = filled().await;
-    let view = partition.snapshot().await.unwrap();
+    let view = partition.snapshot(Blocking::Suspend).await.unwrap();
     let path = PathHash::ROOT.property("n").finish();
     let range = TermRange::defined();
     let estimate = view.estimate(path, &range.from, &range.to).await.unwrap();
@@ -180,7 +180,7 @@ async fn an_estimate_is_near_the_count() {
 #[tokio::test]
 async fn a_snapshot_does_not_see_later_writes() {
     let (partition, schema, all) = filled().await;
-    let view = partition.snapshot().await.unwrap();
+    let view = partition.snapshot(Blocking::Suspend).await.unwrap();
     let lsn = view.lsn();
     let late = Object::new().with("id", "late").with("pk", 1i64).with("n", 1i64);
     let late = draft(&schema, "late", late.into());
@@ -190,7 +190,7 @@ async fn a_snapshot_does_not_see_later_writes() {
     assert_eq!(view.docs(0, WIDE).await.unwrap(), (all.clone(), false));
     assert_eq!(view.members_in(&EpkRange::FULL, 1000).await.unwrap(), Some(numbers(&all)));
     assert_eq!((view.lsn(), view.items()), (lsn, all.len() as u64));
-    let now = partition.snapshot().await.unwrap();
+    let now = partition.snapshot(Blocking::Suspend).await.unwrap();
     assert_eq!((now.lsn(), now.items()), (lsn + 2, all.len() as u64));
 }
 

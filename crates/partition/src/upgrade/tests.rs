@@ -49,5 +49,5 @@ async fn a_feed_row_without_its_item_fails_the_open() {
     store.commit(&batch, Durability::Written).await.unwrap();
     let committer = Committer::start(store.clone(), crate::testing::LATER).unwrap();
     let error = Partition::open(range(SHARD, 3), store, committer).await.err().unwrap();
-    assert!(error.message.contains("feed row"), "{error}");
+    assert!(error.to_string().contains("feed row"), "{error}");
 }

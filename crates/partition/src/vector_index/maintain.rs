@@ -8,13 +8,13 @@ use std::sync::atomic::Ordering;
 
 use parking_lot::RwLock;
 use pleiad_model::Result;
-use pleiad_storage::Limit;
+use pleiad_storage::{Blocking, Limit};
 use pleiad_vector::{AnnIndex, element};
 
 use super::{INDEXED_VECTORS_MIN, MaintainedIndex, ann_config};
 use crate::change_feed::ChangeRow;
 use crate::index::VectorRule;
-use crate::partition::Partition;
+use crate::partition::{MaintenanceError, Partition};
 use crate::schema::Schema;
 use crate::snapshot::PartitionSnapshot;
 
@@ -41,7 +41,7 @@ impl Partition {
         schema: &Schema,
         budget_bytes: usize,
         should_continue: ShouldContinue<'_>,
-    ) -> Result<bool> {
+    ) -> Result<bool, MaintenanceError> {
         let rules: Vec<&VectorRule> =
             schema.usable_index().vectors().filter(|rule| ann_config(rule).is_some()).collect();
         self.drop_unlisted(schema, &rules).await?;
@@ -55,7 +55,7 @@ impl Partition {
         Ok(more)
     }
 
-    async fn drop_unlisted(&self, schema: &Schema, rules: &[&VectorRule]) -> Result<()> {
+    async fn drop_unlisted(&self, schema: &Schema, rules: &[&VectorRule]) -> Result<(), MaintenanceError> {
         let is_listed = |id: &u64| rules.iter().any(|rule| rule.id == *id);
         let unlisted: Vec<u64> =
             self.vector_indexes.indexes.read().keys().filter(|id| !is_listed(id)).copied().collect();
@@ -78,7 +78,7 @@ impl Partition {
         if self.vector_indexes.not_built_lsn.lock().get(&rule.id) == Some(&self.lsn()) {
             return Ok(());
         }
-        let view = self.snapshot().await?;
+        let view = self.snapshot(Blocking::Suspend).await?;
         let items = usize::try_from(view.items()).unwrap_or(usize::MAX);
         let fits = items.saturating_mul(config.dimensions + VECTOR_OVERHEAD_BYTES) <= budget_bytes;
         if view.items() < INDEXED_VECTORS_MIN || !fits {
@@ -149,8 +149,13 @@ impl Partition {
 
     // Maintenance.
 
-    async fn catch_up_index(&self, schema: &Schema, rule: &VectorRule, index: &MaintainedIndex) -> Result<bool> {
-        let view = self.snapshot().await?;
+    async fn catch_up_index(
+        &self,
+        schema: &Schema,
+        rule: &VectorRule,
+        index: &MaintainedIndex,
+    ) -> Result<bool, MaintenanceError> {
+        let view = self.snapshot(Blocking::Suspend).await?;
         let more = self.apply_feed(&view, rule, index).await?;
         if !more {
             remove_missing(&view, rule, index).await?;

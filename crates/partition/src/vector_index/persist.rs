@@ -10,11 +10,11 @@
 
 use pleiad_model::policy::DistanceFunction;
 use pleiad_model::{Error, Result};
-use pleiad_storage::{Batch, Snapshot, Store, keyspace};
+use pleiad_storage::{Batch, Blocking, Snapshot, Store, keyspace};
 use pleiad_vector::{AnnIndex, NeighborChange};
 
 use crate::index::VectorRule;
-use crate::partition::Partition;
+use crate::partition::{MaintenanceError, Partition};
 use crate::schema::Schema;
 
 /// The size of one batch: it bounds how long other writers wait.
@@ -56,7 +56,7 @@ impl Partition {
     /// Gives every node the neighbors in its row.
     pub(super) async fn load_links(&self, rule: &VectorRule, ann_index: &mut AnnIndex) -> Result<()> {
         let (from, to) = keyspace::graph_range(self.range.shard, rule.id);
-        let snapshot = self.store.snapshot().await?;
+        let snapshot = self.store.snapshot(Blocking::Suspend).await?;
         snapshot
             .visit(&from, &to, &mut |row, bytes| {
                 if let Ok((_, docnum @ 1..)) = keyspace::decode_graph(row) {
@@ -75,7 +75,7 @@ impl Partition {
         rule: &VectorRule,
         changed: Vec<NeighborChange>,
         lsn: u64,
-    ) -> Result<()> {
+    ) -> Result<(), MaintenanceError> {
         let (shard, mut batch) = (self.range.shard, Batch::new());
         for (docnum, neighbors) in changed {
             let row = keyspace::graph(shard, rule.id, docnum);
@@ -92,7 +92,7 @@ impl Partition {
     }
 
     /// Deletes all rows of a graph that is no longer in the policy.
-    pub(super) async fn delete_graph(&self, schema: &Schema, path: u64) -> Result<()> {
+    pub(super) async fn delete_graph(&self, schema: &Schema, path: u64) -> Result<(), MaintenanceError> {
         let (from, to) = keyspace::graph_range(self.range.shard, path);
         let mut batch = Batch::new();
         batch.delete_range(from, to);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::{Object, Value, json};
-use pleiad_storage::AnyStore;
+use pleiad_storage::{AnyStore, Blocking};
 
 use super::persist::{decode_neighbors, decode_position, encode_neighbors, encode_position};
 use super::*;
@@ -79,7 +79,7 @@ impl World {
         for seed in 0..30 {
             let to = vector(900_000 + seed);
             let query = VectorQuery { rule: self.rule(), function: DistanceFunction::Euclidean, vector: &to };
-            let view = self.partition.snapshot().await.unwrap();
+            let view = self.partition.snapshot(Blocking::Suspend).await.unwrap();
             let mut neighbors = self.partition.ann_search(&view, query, 100).await.unwrap().expect("an ANN index");
             for neighbor in &neighbors {
                 let vector = &self.vectors[&neighbor.docnum];

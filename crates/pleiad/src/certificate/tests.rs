@@ -107,12 +107,12 @@ fn damaged_or_missing_files_are_regenerated() {
 #[test]
 fn servers_started_at_once_share_one_authority() {
     let directory = tempfile::tempdir().unwrap();
-    let first = Authority::generate(NOW_S).unwrap();
+    let first = CertificateAuthority::generate(NOW_S).unwrap();
     let path = directory.path().join("ca-key.pem");
-    let winner = Authority::load_or_generate(&path, NOW_S).unwrap();
+    let winner = CertificateAuthority::load_or_generate(&path, NOW_S).unwrap();
     assert_ne!(first.certificate_pem, winner.certificate_pem);
     assert!(!files::write_private_once(&path, b"the loser's").unwrap());
-    assert_eq!(Authority::load_or_generate(&path, NOW_S).unwrap().certificate_pem, winner.certificate_pem);
+    assert_eq!(CertificateAuthority::load_or_generate(&path, NOW_S).unwrap().certificate_pem, winner.certificate_pem);
 }
 
 #[cfg(unix)]
@@ -145,6 +145,6 @@ fn a_configured_certificate_is_used_unchanged() {
     let own = |chain: &Path, key: &Path| load_own(&OwnCertificate { chain: chain.into(), key: key.into() });
     assert_eq!(own(&bundle, &bundle).unwrap().chain, made.chain);
     let ca = directory.path().join("ca.pem");
-    assert!(own(&bundle, &ca).unwrap_err().message.contains("holds no private key"));
-    assert!(own(&directory.path().join("gone"), &ca).unwrap_err().message.contains("gone"));
+    assert!(own(&bundle, &ca).unwrap_err().to_string().contains("holds no private key"));
+    assert!(own(&directory.path().join("gone"), &ca).unwrap_err().to_string().contains("gone"));
 }

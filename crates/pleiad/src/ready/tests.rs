@@ -42,5 +42,5 @@ fn the_ready_line_is_written_to_the_given_descriptor() {
     file.rewind().unwrap();
     file.read_to_string(&mut text).unwrap();
     assert!(text.starts_with("{\"ready\":true") && text.ends_with("}\n"), "{text}");
-    assert!(announce(&endpoints(true, true), Some(987_654)).unwrap_err().message.contains("--ready-fd"));
+    assert!(announce(&endpoints(true, true), Some(987_654)).unwrap_err().to_string().contains("--ready-fd"));
 }

@@ -205,7 +205,7 @@ fn container_arg() -> Arg {
 fn name_arg(arg: Arg) -> Arg {
     arg.required(true).value_parser(|text: &str| match check_resource_name(text) {
         Ok(()) => Ok(text.to_owned()),
-        Err(error) => Err(error.message),
+        Err(error) => Err(error.to_string()),
     })
 }
 

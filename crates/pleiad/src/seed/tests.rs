@@ -23,7 +23,7 @@ fn container_of(lines: &str) -> Result<SeedContainer> {
 #[track_caller]
 fn assert_rejected(lines: &str, wanted: &str) {
     let error = container_of(lines).expect_err(lines);
-    assert!(error.message.contains(wanted), "{error} should contain {wanted:?}");
+    assert!(error.to_string().contains(wanted), "{error} should contain {wanted:?}");
 }
 
 #[test]
@@ -86,8 +86,8 @@ fn errors_name_their_line() {
 #[test]
 fn duplicate_ids_are_rejected() {
     let error = declare("[[database]]\nid = \"a\"\n[[database]]\nid = \"a\"").unwrap_err();
-    assert!(error.message.contains("two databases with the id \"a\""), "{error}");
-    assert!(declare("database = 3").unwrap_err().message.contains("[[database]]"));
+    assert!(error.to_string().contains("two databases with the id \"a\""), "{error}");
+    assert!(declare("database = 3").unwrap_err().to_string().contains("[[database]]"));
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn items_in(name: &str, text: &str) -> Result<Vec<Value>> {
 #[track_caller]
 fn bad_items(name: &str, text: &str, wanted: &str) {
     let error = items_in(name, text).expect_err(text);
-    assert!(error.message.contains(wanted), "{error} should contain {wanted:?}");
+    assert!(error.to_string().contains(wanted), "{error} should contain {wanted:?}");
 }
 
 #[test]
@@ -143,5 +143,5 @@ fn reading_lines_stops_at_the_first_error() {
 fn a_missing_seed_file_is_named_when_it_is_opened() {
     let container = container_of("id = \"c\"\npartition-key = \"/pk\"\nseed = \"gone.ndjson\"").unwrap();
     let error = container.items.open().unwrap_err();
-    assert!(error.message.contains("conf/gone.ndjson"), "{error}");
+    assert!(error.to_string().contains("conf/gone.ndjson"), "{error}");
 }

@@ -3,8 +3,10 @@
 //! Guarantees: applying a declaration is idempotent. Resources that exist already are not changed, even if they differ
 //! from the declaration: later changes are not reverted.
 
-use pleiad_engine::catalog::NewContainer;
-use pleiad_engine::{Admitted, ContainerName, Engine, ThroughputRequest, Verb, WriteOptions};
+use pleiad_engine::{
+    Action, Addressed, Admitted, ContainerName, DatabaseName, Engine, NewContainer, ServerAuthority, ThroughputRequest,
+    Verb, WriteOptions,
+};
 use pleiad_model::partition_key::PartitionKey;
 use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::{Error, Kind, Result, Value};
@@ -19,7 +21,8 @@ pub async fn apply(engine: &Engine, declaration: &Declaration) -> Result<()> {
 }
 
 async fn apply_database(engine: &Engine, database: &SeedDatabase) -> Result<()> {
-    let created = engine.catalog.create_database(&database.id, throughput_request(database.throughput)).await.map(drop);
+    let at = engine.authorize(&ServerAuthority, Action::WriteSettings)?;
+    let created = engine.create_database(&at, &database.id, throughput_request(database.throughput)).await.map(drop);
     ignore_conflict(created).map_err(|error| declaration_error(&database.id, error))?;
     for container in &database.containers {
         let path = format!("{}/{}", database.id, container.id);
@@ -29,15 +32,17 @@ async fn apply_database(engine: &Engine, database: &SeedDatabase) -> Result<()> 
 }
 
 async fn apply_container(engine: &Engine, database: &str, container: &SeedContainer) -> Result<()> {
-    let owner = engine.find_database(database)?.rid;
+    let name = DatabaseName::Named(database);
+    let owner = engine.authorize_database(&ServerAuthority, Action::WriteSettings, name, Addressed::Parent)?;
     let definition = ContainerDefinition::create(&container.body)?;
     let new = NewContainer { definition, throughput: throughput_request(container.throughput) };
-    ignore_conflict(engine.catalog.create_container(owner, new).await.map(drop))?;
-    let admitted = engine.admit(ContainerName::Named { database, container: &container.id }, None)?;
+    ignore_conflict(engine.create_container(&owner, new).await.map(drop))?;
+    let name = ContainerName::Named { database, container: &container.id };
+    let admitted = engine.authorize_container(&ServerAuthority, Action::CreateItem, name, Addressed::Parent)?;
     let mut created_count = 0u64;
     for item in container.items.open()? {
         let item = item?;
-        let definition = admitted.container().schema.key.as_ref();
+        let definition = admitted.container().definition.partition_key.as_ref();
         let key = definition.map(|definition| PartitionKey::extract(definition, &item));
         let created = create(engine, &admitted, key.as_ref(), item).await;
         created_count += u64::from(created.is_ok());

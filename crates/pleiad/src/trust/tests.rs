@@ -43,6 +43,6 @@ fn the_platform_is_detected_from_its_files() {
 
 #[test]
 fn a_command_that_fails_is_named() {
-    assert!(run(&["false"]).unwrap_err().message.contains("`false` ended with"));
-    assert!(run(&["no-such-program-here"]).unwrap_err().message.contains("no-such-program-here"));
+    assert!(run(&["false"]).unwrap_err().to_string().contains("`false` ended with"));
+    assert!(run(&["no-such-program-here"]).unwrap_err().to_string().contains("no-such-program-here"));
 }

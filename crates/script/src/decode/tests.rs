@@ -2,7 +2,7 @@
 
 use super::{OperationError, RawOperation};
 use crate::call::Collection;
-use crate::operation::{Action, DocumentLink, IndexingDirective, PageOptions};
+use crate::operation::{DocumentAction, DocumentLink, IndexingDirective, PageOptions};
 
 fn collection() -> Collection {
     Collection {
@@ -21,13 +21,13 @@ fn raw_operation(kind: &str, link: &str) -> RawOperation {
     }
 }
 
-fn action(raw: RawOperation) -> Result<Action, OperationError> {
+fn action(raw: RawOperation) -> Result<DocumentAction, OperationError> {
     raw.action(&collection(), 10)
 }
 
 #[test]
 fn documents_are_named_by_id_or_rid_of_this_collection_only() {
-    let read = |link: DocumentLink| Ok(Action::Read { link, if_none_match: None });
+    let read = |link: DocumentLink| Ok(DocumentAction::Read { link, if_none_match: None });
     let by_id = read(DocumentLink::Id("7".to_owned()));
     assert_eq!(action(raw_operation("read", "dbs/shop/colls/orders/docs/7")), by_id);
     assert_eq!(action(raw_operation("read", "/dbs/shop/colls/orders/docs/7/")), by_id);
@@ -46,7 +46,10 @@ fn a_body_is_as_large_as_the_limit_and_no_larger() {
         body: Some("x".repeat(bytes)),
         ..raw_operation("create", "dbs/shop/colls/orders")
     };
-    assert_eq!(action(sized(10)), Ok(Action::Create { body: "x".repeat(10), indexing: IndexingDirective::Default }));
+    assert_eq!(
+        action(sized(10)),
+        Ok(DocumentAction::Create { body: "x".repeat(10), indexing: IndexingDirective::Default })
+    );
     assert_eq!(action(sized(11)), Err(OperationError::TooLarge));
 }
 
@@ -54,7 +57,7 @@ fn a_body_is_as_large_as_the_limit_and_no_larger() {
 fn page_sizes() {
     let sized =
         |page_size: Option<f64>| RawOperation { page_size, ..raw_operation("readFeed", "dbs/shop/colls/orders") };
-    let page = |size: Option<u32>| Ok(Action::ReadFeed { page: PageOptions { size, continuation: None } });
+    let page = |size: Option<u32>| Ok(DocumentAction::ReadFeed { page: PageOptions { size, continuation: None } });
     assert_eq!(action(sized(None)), page(Some(100)));
     assert_eq!(action(sized(Some(7.0))), page(Some(7)));
     assert_eq!(action(sized(Some(-1.0))), page(None));
@@ -69,7 +72,7 @@ fn queries_have_text_and_named_parameters() {
         |body: &str| RawOperation { body: Some(body.to_owned()), ..raw_operation("query", "dbs/shop/colls/orders") };
     let large = |raw: RawOperation| raw.action(&collection(), 1000);
     let good = r#"{"query":"SELECT @a","parameters":[{"name":"@a","value":[1]}]}"#;
-    let Ok(Action::Query { query: found, .. }) = large(query(good)) else { panic!("not a query") };
+    let Ok(DocumentAction::Query { query: found, .. }) = large(query(good)) else { panic!("not a query") };
     assert_eq!((found.text.as_str(), found.parameters.len()), ("SELECT @a", 1));
     for wrong in ["{}", "[]", "no json", r#"{"query":1}"#, r#"{"query":"x","parameters":{}}"#] {
         assert_eq!(large(query(wrong)), Err(OperationError::InvalidOptions), "{wrong}");

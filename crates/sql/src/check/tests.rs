@@ -17,7 +17,7 @@ fn accepts(text: &str) {
 fn errors_of(text: &str) -> Vec<Value> {
     let error = parse_and_check(text).expect_err(text);
     assert_eq!(error.kind, Kind::Invalid, "{text}: {error:?}");
-    let body = json::parse(error.message.as_bytes()).unwrap_or_else(|_| panic!("{text}: {}", error.message));
+    let body = json::parse(error.to_string().as_bytes()).unwrap_or_else(|_| panic!("{text}: {error}"));
     body.get("errors").and_then(Value::as_array).unwrap().to_vec()
 }
 
@@ -260,7 +260,7 @@ fn counts_are_integers() {
 fn count_parameters_are_integers() {
     let parameters = |text: &str| Parameters::from_value(Some(&json::parse(text.as_bytes()).unwrap())).unwrap();
     let check = |text: &str, given: &str| check_parameters(&parse(text).unwrap(), &parameters(given), text);
-    let message = |text: &str, given: &str| check(text, given).expect_err(text).message;
+    let message = |text: &str, given: &str| check(text, given).expect_err(text).to_string();
     assert!(message("SELECT TOP @n 1", "[]").contains("SC2060"));
     assert!(message("SELECT TOP @n 1", r#"[{"name": "@n", "value": "5"}]"#).contains("SC2060"));
     assert!(message("SELECT TOP @n 1", r#"[{"name": "@n", "value": -1}]"#).contains("SC2060"));
@@ -287,7 +287,7 @@ fn text_and_nesting_limits_are_exact() {
     let padded = |bytes: usize| format!("SELECT 1{}", " ".repeat(bytes - 8));
     accepts(&padded(TEXT_BYTES_MAX));
     let error = parse_and_check(&padded(TEXT_BYTES_MAX + 1)).unwrap_err();
-    assert!(error.message.contains("the limit is 524288"), "{error:?}");
+    assert!(error.to_string().contains("the limit is 524288"), "{error:?}");
     let nested = |levels: usize| format!("SELECT VALUE {}1{}", "(".repeat(levels), ")".repeat(levels));
     accepts(&nested(NESTING_MAX - 1));
     check(&nested(NESTING_MAX), "", "nests deeper than 256 levels");

@@ -40,8 +40,8 @@ fn check_value(query: &str, item: &str, want: Option<&str>) {
 #[track_caller]
 fn check_rejected(query: &str, why: &str) {
     let error = compiled(query).err().unwrap_or_else(|| panic!("{query} was accepted"));
-    assert!(error.message.contains(why), "{query}: {}", error.message);
-    assert!(error.message.contains("'made'"), "{}", error.message);
+    assert!(error.to_string().contains(why), "{query}: {error}");
+    assert!(error.to_string().contains("'made'"), "{error}");
 }
 
 #[test]

@@ -288,7 +288,7 @@ fn nan_and_infinity_are_not_returned() {
             .run_over(&parameters(), &ManualEnv::default(), [].iter())
             .unwrap_err();
         assert_eq!(error.kind, Kind::NotFinite, "{scalar}");
-        assert!(error.message.contains("cannot be represented in JSON"), "{scalar}: {error}");
+        assert!(error.to_string().contains("cannot be represented in JSON"), "{scalar}: {error}");
     }
 }
 

@@ -12,14 +12,14 @@ use self_cell::self_cell;
 
 use super::row_cache::{CommitSeq, RowCache};
 use super::{OpenDb, get_many, get_many_cached, multi_get, on_blocking_thread, options, unreadable, would_block};
-use crate::patience::{is_at_hand, not_at_hand};
+use crate::blocking::Blocking;
 use crate::store::{Chunk, Direction, Limit, Snapshot, VisitPair, VisitValue};
 
 /// Longer scans go directly to a blocking thread: even from the cache they take longer than the switch.
 const INLINE_ROWS_MAX: usize = 64;
-/// The same limit for work that is tried without blocking.
-const NON_BLOCKING_ROWS_MAX: usize = 1024;
-/// Deleted keys that an inline scan steps over before it gives up.
+/// The same limit for an inline caller, which would have to run again on a blocking thread.
+const INLINE_CALLER_ROWS_MAX: usize = 1024;
+/// Deleted keys that an inline scan steps over before it ends.
 const INLINE_SKIPS_MAX: u64 = 256;
 /// A scan that may read this much reads its files ahead, in pieces of up to `READAHEAD_BYTES_MAX`: RocksDB's own
 /// readahead begins with the third block of a file and at 8 KB, and would begin there again for every chunk.
@@ -32,6 +32,7 @@ const KEYS_PER_LOOKUP: usize = 32;
 #[derive(Clone)]
 pub struct RocksSnapshot {
     owned: Arc<OwnedSnapshot>,
+    blocking: Blocking,
 }
 
 self_cell! {
@@ -52,8 +53,9 @@ struct SnapshotRef<'a> {
 }
 
 impl RocksSnapshot {
-    pub(super) fn take(engine: Arc<OpenDb>) -> Self {
-        RocksSnapshot { owned: Arc::new(OwnedSnapshot::new(engine, |engine| SnapshotRef::take(engine))) }
+    pub(super) fn take(engine: Arc<OpenDb>, blocking: Blocking) -> Self {
+        let owned = OwnedSnapshot::new(engine, |engine| SnapshotRef::take(engine));
+        RocksSnapshot { owned: Arc::new(owned), blocking }
     }
 
     async fn get_many_blocking(&self, keys: Vec<Bytes>) -> Result<Vec<Option<Bytes>>> {
@@ -68,7 +70,7 @@ impl RocksSnapshot {
         work: impl FnOnce(&OwnedSnapshot) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let owned = Arc::clone(&self.owned);
-        on_blocking_thread(move || work(&owned)).await
+        on_blocking_thread(self.blocking, move || work(&owned)).await
     }
 }
 
@@ -87,9 +89,6 @@ impl SnapshotRef<'_> {
     /// Calls `visit` for the rows of the keys, in order; returns false if it stopped. Adds the rows that it reads from
     /// RocksDB to the row cache.
     fn visit_rows(&self, engine: &OpenDb, keys: &[Bytes], visit: VisitValue<'_>) -> Result<bool> {
-        if is_at_hand() {
-            return self.visit_rows_cached(engine, keys, visit);
-        }
         let cached: Vec<Option<Bytes>> = keys.iter().map(|key| engine.row_cache.get_at(key, self.commit_seq)).collect();
         let with_cached = || keys.iter().zip(&cached);
         let missing: Vec<&Bytes> = with_cached().filter(|(_, cached)| cached.is_none()).map(|(key, _)| key).collect();
@@ -107,13 +106,13 @@ impl SnapshotRef<'_> {
         Ok(true)
     }
 
-    /// One by one, since the visitor may stop before the last key.
-    fn visit_rows_cached(&self, engine: &OpenDb, keys: &[Bytes], visit: VisitValue<'_>) -> Result<bool> {
+    /// The same for an inline caller, one by one: the visitor may stop before a row that is not in memory.
+    async fn visit_rows_inline(&self, engine: &OpenDb, keys: &[Bytes], visit: VisitValue<'_>) -> Result<bool> {
         for key in keys {
             let wants_more = match engine.row_cache.get_at(key, self.commit_seq) {
                 Some(value) => visit(Some(&value)),
                 None => {
-                    let value = self.get_cached(engine, key)?;
+                    let value = self.get_inline(engine, key).await?;
                     self.cache_row(engine, key, value.as_deref());
                     visit(value.as_deref())
                 }
@@ -125,11 +124,15 @@ impl SnapshotRef<'_> {
         Ok(true)
     }
 
-    fn get_cached<'e>(&self, engine: &'e OpenDb, key: &[u8]) -> Result<Option<DBPinnableSlice<'e>>> {
-        match engine.db.get_pinned_opt(key, &self.cache_only) {
-            Err(error) if would_block(&error) => not_at_hand().map(|()| None),
-            answer => answer.map_err(unreadable),
-        }
+    async fn get_inline<'e>(&self, engine: &'e OpenDb, key: &[u8]) -> Result<Option<DBPinnableSlice<'e>>> {
+        let answer = match engine.db.get_pinned_opt(key, &self.cache_only) {
+            Err(error) if would_block(&error) => {
+                Blocking::Inline.before_blocking().await;
+                engine.db.get_pinned_opt(key, &self.all_tiers)
+            }
+            answer => answer,
+        };
+        answer.map_err(unreadable)
     }
 
     fn cache_row(&self, engine: &OpenDb, key: &[u8], value: Option<&[u8]>) {
@@ -146,7 +149,11 @@ impl Snapshot for RocksSnapshot {
         if let Some(cached) = cached.collect() {
             return Ok(cached);
         }
-        let found = match get_many_cached(&engine.db, keys, &snapshot_ref.cache_only)? {
+        let in_memory = match self.blocking {
+            Blocking::Thread => None,
+            Blocking::Suspend | Blocking::Inline => get_many_cached(&engine.db, keys, &snapshot_ref.cache_only)?,
+        };
+        let found = match in_memory {
             Some(found) => found,
             None => self.get_many_blocking(keys.to_vec()).await?,
         };
@@ -161,7 +168,11 @@ impl Snapshot for RocksSnapshot {
     async fn visit_many(&self, keys: &[Bytes], visit: VisitValue<'_>) -> Result<bool> {
         let (engine, snapshot_ref) = (self.owned.borrow_owner(), self.owned.borrow_dependent());
         for keys in keys.chunks(KEYS_PER_LOOKUP) {
-            if !snapshot_ref.visit_rows(engine, keys, visit)? {
+            let wants_more = match self.blocking {
+                Blocking::Inline => snapshot_ref.visit_rows_inline(engine, keys, visit).await?,
+                Blocking::Suspend | Blocking::Thread => snapshot_ref.visit_rows(engine, keys, visit)?,
+            };
+            if !wants_more {
                 return Ok(true);
             }
         }
@@ -173,7 +184,11 @@ impl Snapshot for RocksSnapshot {
             return Ok(Chunk::default());
         }
         let scan = RocksScan { from: from.to_vec(), to: to.to_vec(), direction, limit };
-        if limit.rows <= if is_at_hand() { NON_BLOCKING_ROWS_MAX } else { INLINE_ROWS_MAX } {
+        let inline_rows_max = match self.blocking {
+            Blocking::Inline => INLINE_CALLER_ROWS_MAX,
+            Blocking::Suspend | Blocking::Thread => INLINE_ROWS_MAX,
+        };
+        if limit.rows <= inline_rows_max {
             match scan.run(self.owned.borrow_dependent(), scan.inline_options()) {
                 Err(error) if would_block(&error) => {}
                 answer => return answer.map_err(unreadable),
@@ -189,7 +204,7 @@ impl Snapshot for RocksSnapshot {
         if from >= to {
             return Ok(false);
         }
-        not_at_hand()?;
+        self.blocking.before_blocking().await;
         let mut options = ReadOptions::default();
         options.set_readahead_size(READAHEAD_BYTES_MAX);
         options.set_iterate_upper_bound(to);

@@ -5,6 +5,8 @@ use std::fs;
 use pleiad_model::Kind;
 
 use super::*;
+use crate::blocking::{WouldBlock, try_inline};
+use crate::store::{Direction, Limit, Snapshot};
 use crate::testing::block_on;
 
 crate::exam!(exam, durable => open);
@@ -38,7 +40,7 @@ fn a_failed_write_stops_all_writes_but_no_reads() {
     for durability in [Durability::Synced, Durability::Written] {
         let error = put(&store, "after", durability).unwrap_err();
         assert_eq!(error.kind, Kind::Unavailable);
-        assert!(error.message.contains("restart"), "{error}");
+        assert!(error.to_string().contains("restart"), "{error}");
     }
     assert_eq!(block_on(store.sync()).unwrap_err().kind, Kind::Unavailable);
     assert_eq!(block_on(store.get(b"before")).unwrap(), Some("1".into()));
@@ -53,7 +55,7 @@ fn a_directory_in_use_does_not_open() {
     let dir = tempfile::tempdir().unwrap();
     let first = open(dir.path());
     let error = open_error(dir.path());
-    assert!(error.message.contains("another Pleiad uses this directory"), "{error}");
+    assert!(error.to_string().contains("another Pleiad uses this directory"), "{error}");
     drop(first);
     open(dir.path());
 }
@@ -66,7 +68,7 @@ fn a_newer_format_is_rejected_and_not_changed() {
     fs::write(dir.path().join("FORMAT"), "5\n").unwrap();
     let error = open_error(dir.path());
     assert_eq!(error.kind, Kind::Invalid);
-    assert!(error.message.contains("newer Pleiad (format 5; this one knows 4)"), "{error}");
+    assert!(error.to_string().contains("newer Pleiad (format 5; this one knows 4)"), "{error}");
     assert_eq!(format_of(dir.path()), "5\n");
     for nonsense in ["", "one", "0", "-1"] {
         fs::write(dir.path().join("FORMAT"), nonsense).unwrap();
@@ -97,7 +99,7 @@ fn data_without_a_format_file_is_rejected() {
     let dir = tempfile::tempdir().unwrap();
     drop(open(dir.path()));
     fs::remove_file(dir.path().join("FORMAT")).unwrap();
-    assert!(open_error(dir.path()).message.contains("no FORMAT"));
+    assert!(open_error(dir.path()).to_string().contains("no FORMAT"));
 }
 
 #[test]
@@ -115,7 +117,7 @@ fn an_unusable_path_is_named_in_the_error() {
     fs::write(dir.path().join("file"), "").unwrap();
     let error = open_error(&dir.path().join("file"));
     assert_eq!(error.kind, Kind::Unavailable);
-    assert!(error.message.contains("file"), "{error}");
+    assert!(error.to_string().contains("file"), "{error}");
 }
 
 /// A power failure truncates the last record, or leaves a page of it unwritten.
@@ -168,7 +170,38 @@ fn cache_misses_and_write_stalls_are_handled() {
     let values = block_on(store.get_many(&keys)).unwrap();
     assert!(values.iter().enumerate().all(|(n, value)| value.as_deref() == Some(&vec![n as u8; 1_000])));
     assert_eq!(block_on(store.get(&keys[3])).unwrap().as_deref(), Some(&vec![3; 1_000][..]));
-    assert!(block_on(store.size_bytes(&keys[0], &keys[1_999])).unwrap() > 0);
+    assert!(block_on(store.size_bytes(&keys[0], &keys[1_999], Blocking::Suspend)).unwrap() > 0);
+}
+
+/// Rows on the disk, in a store that has just been opened: nothing of them is in memory.
+#[test]
+fn an_inline_read_of_a_row_on_disk_is_refused_and_reads_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let keys: Vec<Bytes> = (0..100u64).map(|docnum| crate::keyspace::doc(7, docnum)).collect();
+    let mut batch = Batch::new();
+    keys.iter().for_each(|key| batch.put(key, vec![1; 1_000]));
+    block_on(store.commit(&batch, Durability::Synced)).unwrap();
+    store.engine.db.flush().unwrap();
+    drop(store);
+    let store = open(dir.path());
+    let (few, rows) = (&keys[..3], Limit::rows(3));
+    let inline = block_on(store.snapshot(Blocking::Inline)).unwrap();
+    for _ in 0..2 {
+        assert_eq!(try_inline(inline.get_many(few)), Err(WouldBlock));
+        assert_eq!(try_inline(inline.visit_many(few, &mut |_| panic!("a row was read"))), Err(WouldBlock));
+        assert_eq!(try_inline(inline.scan(&keys[0], &keys[9], Direction::Forward, rows)), Err(WouldBlock));
+        assert_eq!(try_inline(inline.visit(&keys[0], &keys[9], &mut |_, _| panic!("a row was read"))), Err(WouldBlock));
+        assert_eq!(try_inline(store.size_bytes(&keys[0], &keys[9], Blocking::Inline)), Err(WouldBlock));
+    }
+    let thread = block_on(store.snapshot(Blocking::Thread)).unwrap();
+    let chunk = try_inline(thread.scan(&keys[0], &keys[9], Direction::Forward, rows)).unwrap().unwrap();
+    assert_eq!(chunk.pairs.len(), 3);
+    let found = try_inline(thread.get_many(few)).unwrap().unwrap();
+    assert!(found.iter().all(|value| value.as_deref() == Some(&[1; 1_000][..])));
+    // The blocks are in memory now.
+    assert_eq!(try_inline(inline.scan(&keys[0], &keys[9], Direction::Forward, rows)), Ok(Ok(chunk)));
+    assert_eq!(try_inline(inline.get_many(few)), Ok(Ok(found)));
 }
 
 #[test]
@@ -190,7 +223,7 @@ fn a_dropped_range_frees_disk_space() {
     let after = table_bytes(dir.path());
     assert!(after < before * 6 / 10, "{after} bytes of {before} are left, half was dropped");
     // Sizes are counted in blocks; the neighbors may share one.
-    assert!(block_on(store.size_bytes(&[1], &[3])).unwrap() < 64 << 10);
+    assert!(block_on(store.size_bytes(&[1], &[3], Blocking::Suspend)).unwrap() < 64 << 10);
 }
 
 /// Incompressible values, the same on every run.
@@ -210,7 +243,7 @@ fn a_snapshot_outlives_its_store() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
     put(&store, "a", Durability::Written).unwrap();
-    let snapshot = block_on(store.snapshot()).unwrap();
+    let snapshot = block_on(store.snapshot(Blocking::Suspend)).unwrap();
     drop(store);
     let values = block_on(crate::Snapshot::get_many(&snapshot, &["a".into()])).unwrap();
     assert_eq!(values, [Some("1".into())]);

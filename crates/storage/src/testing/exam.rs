@@ -7,8 +7,9 @@
 use std::path::Path;
 
 use bytes::Bytes;
-use pleiad_model::Kind;
+use pleiad_model::{Kind, Result};
 
+use crate::blocking::{Blocking, try_inline};
 use crate::store::{Batch, Checkpoints, Direction, Durability, Limit, Pair, Snapshot, Store};
 
 /// Makes a module of tests that examine a store.
@@ -60,6 +61,7 @@ macro_rules! exam {
             ingested_rows_behave_like_committed_rows
             ingest_rejects_unsorted_rows
             a_visit_returns_the_rows_of_a_scan
+            all_blocking_modes_return_the_same_rows
             a_large_batch_is_atomic
             a_checkpoint_opens_as_it_was_taken
             an_opened_checkpoint_is_a_separate_store
@@ -147,7 +149,7 @@ pub async fn guards_see_the_store_before_the_batch<S: Store>(store: &S) {
 pub async fn keys_are_ordered_both_ways<S: Store>(store: &S) {
     let ordered: [&[u8]; 8] = [b"\0", b"\0\0", b"\0\xFF", b"\x01", b"a", b"a\0", b"ab", b"\xFF\xFF"];
     commit(store, |batch| ordered.iter().rev().for_each(|key| batch.put(key, "v"))).await;
-    let snapshot = store.snapshot().await.unwrap();
+    let snapshot = store.snapshot(Blocking::Suspend).await.unwrap();
     let forward = scan(&snapshot, b"", END, Direction::Forward).await;
     let mut backward = scan(&snapshot, b"", END, Direction::Backward).await;
     assert!(forward.iter().map(|(key, _)| key.as_ref()).eq(ordered));
@@ -157,7 +159,7 @@ pub async fn keys_are_ordered_both_ways<S: Store>(store: &S) {
 
 pub async fn chunks_add_up_to_the_whole_scan<S: Store>(store: &S) {
     commit(store, |batch| (0..200u32).for_each(|n| batch.put(n.to_be_bytes(), n.to_le_bytes()))).await;
-    let snapshot = store.snapshot().await.unwrap();
+    let snapshot = store.snapshot(Blocking::Suspend).await.unwrap();
     let whole = scan(&snapshot, b"", END, Direction::Forward).await;
     assert_eq!(whole.len(), 200);
     let by_rows = [0, 1, 7, 64, 65, 199, 200, 201].map(Limit::rows);
@@ -174,7 +176,7 @@ pub async fn chunks_add_up_to_the_whole_scan<S: Store>(store: &S) {
 pub async fn a_chunk_is_as_long_as_its_limit<S: Store>(store: &S) {
     let value = |n: u8| vec![n; 99 * usize::from(n)];
     commit(store, |batch| (0..6u8).for_each(|n| batch.put([n], value(n)))).await;
-    let snapshot = store.snapshot().await.unwrap();
+    let snapshot = store.snapshot(Blocking::Suspend).await.unwrap();
     for (rows, bytes, want) in [
         (0, 0, 1),
         (1, 9_999, 1),
@@ -199,7 +201,7 @@ pub async fn a_chunk_is_as_long_as_its_limit<S: Store>(store: &S) {
 
 pub async fn ranges_are_half_open<S: Store>(store: &S) {
     commit(store, |batch| ["a", "b", "b\0", "c", "d"].iter().for_each(|key| batch.put(key, "1"))).await;
-    let snapshot = store.snapshot().await.unwrap();
+    let snapshot = store.snapshot(Blocking::Suspend).await.unwrap();
     for direction in [Direction::Forward, Direction::Backward] {
         let mut pairs = scan(&snapshot, b"b", b"d", direction).await;
         pairs.sort();
@@ -211,12 +213,12 @@ pub async fn ranges_are_half_open<S: Store>(store: &S) {
 
 pub async fn inverted_ranges_are_empty<S: Store>(store: &S) {
     commit(store, |batch| ["a", "b", "c"].iter().for_each(|key| batch.put(key, "1"))).await;
-    let snapshot = store.snapshot().await.unwrap();
+    let snapshot = store.snapshot(Blocking::Suspend).await.unwrap();
     for (from, to) in [("b", "b"), ("c", "a")] {
         let (from, to) = (from.as_bytes(), to.as_bytes());
         assert_eq!(scan(&snapshot, from, to, Direction::Forward).await, []);
         assert_eq!(scan(&snapshot, from, to, Direction::Backward).await, []);
-        assert_eq!(store.size_bytes(from, to).await.unwrap(), 0);
+        assert_eq!(store.size_bytes(from, to, Blocking::Suspend).await.unwrap(), 0);
         commit(store, |batch| batch.delete_range(from, to)).await;
         store.drop_range(from, to).await.unwrap();
     }
@@ -225,7 +227,7 @@ pub async fn inverted_ranges_are_empty<S: Store>(store: &S) {
 
 pub async fn a_snapshot_does_not_change<S: Store>(store: &S) {
     commit(store, |batch| ["a", "b", "c"].iter().for_each(|key| batch.put(key, "1"))).await;
-    let before = store.snapshot().await.unwrap();
+    let before = store.snapshot(Blocking::Suspend).await.unwrap();
     commit(store, |batch| {
         batch.put("a", "2");
         batch.delete("b");
@@ -269,9 +271,9 @@ pub async fn drop_range_leaves_the_neighbors<S: Store>(store: &S) {
     let rows = |from: u32, to: u32| (from..to).map(u32::to_be_bytes);
     for _ in 0..2 {
         commit(store, |batch| rows(0, 3_000).for_each(|key| batch.put(key, [7; 100]))).await;
-        let full = store.size_bytes(&1_000u32.to_be_bytes(), &2_000u32.to_be_bytes()).await.unwrap();
+        let full = store.size_bytes(&1_000u32.to_be_bytes(), &2_000u32.to_be_bytes(), Blocking::Suspend).await.unwrap();
         store.drop_range(&1_000u32.to_be_bytes(), &2_000u32.to_be_bytes()).await.unwrap();
-        let left = store.size_bytes(&1_000u32.to_be_bytes(), &2_000u32.to_be_bytes()).await.unwrap();
+        let left = store.size_bytes(&1_000u32.to_be_bytes(), &2_000u32.to_be_bytes(), Blocking::Suspend).await.unwrap();
         assert!(left <= full, "{left} bytes after, {full} before");
         let keys: Vec<Bytes> = all(store).await.into_iter().map(|(key, _)| key).collect();
         assert!(keys.iter().map(Bytes::as_ref).eq(rows(0, 1_000).chain(rows(2_000, 3_000))));
@@ -280,7 +282,7 @@ pub async fn drop_range_leaves_the_neighbors<S: Store>(store: &S) {
 
 pub async fn a_visit_returns_the_rows_of_a_scan<S: Store>(store: &S) {
     commit(store, |batch| (0..3_000u32).for_each(|n| batch.put(n.to_be_bytes(), vec![7; n as usize % 900]))).await;
-    let snapshot = store.snapshot().await.unwrap();
+    let snapshot = store.snapshot(Blocking::Suspend).await.unwrap();
     commit(store, |batch| batch.delete(5u32.to_be_bytes())).await;
     let (from, to) = (3u32.to_be_bytes(), 2_900u32.to_be_bytes());
     let mut seen: Vec<Pair> = Vec::new();
@@ -300,9 +302,56 @@ pub async fn a_visit_returns_the_rows_of_a_scan<S: Store>(store: &S) {
     assert!(!snapshot.visit(&to, &from, &mut |_, _| false).await.unwrap(), "an inverted range is empty");
 }
 
+/// An inline read may be refused; if it is not, it returns what the other modes return.
+pub async fn all_blocking_modes_return_the_same_rows<S: Store>(store: &S) {
+    commit(store, |batch| (0..300u32).for_each(|n| batch.put(n.to_be_bytes(), n.to_le_bytes()))).await;
+    let keys: Vec<Bytes> = [7u32, 299, 300].map(|n| Bytes::copy_from_slice(&n.to_be_bytes())).into();
+    let want: Vec<Option<Bytes>> =
+        [Some(7u32), Some(299), None].map(|n| n.map(|n| Bytes::copy_from_slice(&n.to_le_bytes()))).into();
+    for blocking in [Blocking::Suspend, Blocking::Thread, Blocking::Inline] {
+        let Some(snapshot) = in_mode(blocking, store.snapshot(blocking)).await else { continue };
+        if let Some(found) = in_mode(blocking, snapshot.get_many(&keys)).await {
+            assert_eq!(found, want, "{blocking:?}");
+        }
+        let mut seen = Vec::new();
+        let mut collect = |value: Option<&[u8]>| {
+            seen.push(value.map(Bytes::copy_from_slice));
+            true
+        };
+        match in_mode(blocking, snapshot.visit_many(&keys, &mut collect)).await {
+            Some(stopped) => assert_eq!((stopped, seen), (false, want.clone()), "{blocking:?}"),
+            None => assert!(want.starts_with(&seen), "{blocking:?}"),
+        }
+        for rows in [10, 100, 5_000] {
+            let scan = snapshot.scan(b"", END, Direction::Backward, Limit::rows(rows));
+            if let Some(chunk) = in_mode(blocking, scan).await {
+                assert_eq!((chunk.pairs.len(), chunk.more), (rows.min(300), rows < 300), "{blocking:?}");
+            }
+        }
+        let mut rows = 0;
+        let mut count = |_: &[u8], _: &[u8]| {
+            rows += 1;
+            true
+        };
+        match in_mode(blocking, snapshot.visit(b"", END, &mut count)).await {
+            Some(stopped) => assert_eq!((stopped, rows), (false, 300), "{blocking:?}"),
+            None => assert_eq!(rows, 0, "a refused visit has visited nothing"),
+        }
+        in_mode(blocking, store.size_bytes(b"", END, blocking)).await;
+    }
+}
+
+/// `None` if the read was refused, which happens inline only.
+async fn in_mode<T>(blocking: Blocking, read: impl Future<Output = Result<T>>) -> Option<T> {
+    match blocking {
+        Blocking::Suspend | Blocking::Thread => Some(read.await.unwrap()),
+        Blocking::Inline => try_inline(read).ok().map(Result::unwrap),
+    }
+}
+
 pub async fn a_large_batch_is_atomic<S: Store>(store: &S) {
     commit(store, |batch| (0..5_000u32).for_each(|n| batch.put(n.to_be_bytes(), [1; 200]))).await;
-    let before = store.snapshot().await.unwrap();
+    let before = store.snapshot(Blocking::Suspend).await.unwrap();
     commit(store, |batch| (0..5_000u32).for_each(|n| batch.put(n.to_be_bytes(), [2; 200]))).await;
     let values =
         |pairs: Vec<Pair>, of: u8| pairs.len() == 5_000 && pairs.iter().all(|(_, value)| value[..] == [of; 200]);
@@ -316,7 +365,7 @@ pub async fn ingested_rows_behave_like_committed_rows<S: Store>(store: &S) {
         batch.put("z", "1");
     })
     .await;
-    let before = store.snapshot().await.unwrap();
+    let before = store.snapshot(Blocking::Suspend).await.unwrap();
     ingest(store, &[("m1", "1"), ("m2", "2"), ("m3", "")]).await;
     ingest(store, &[]).await;
     assert_eq!(scan(&before, b"", END, Direction::Forward).await.len(), 2, "a snapshot does not change");
@@ -385,7 +434,7 @@ async fn read<S: Store>(store: &S, key: impl AsRef<[u8]>) -> Option<Bytes> {
 }
 
 async fn all<S: Store>(store: &S) -> Vec<Pair> {
-    scan(&store.snapshot().await.unwrap(), b"", END, Direction::Forward).await
+    scan(&store.snapshot(Blocking::Suspend).await.unwrap(), b"", END, Direction::Forward).await
 }
 
 /// The whole range in one chunk.
@@ -520,7 +569,7 @@ async fn write(store: &impl Store, rows: &[(&str, &str)]) {
 }
 
 async fn everything(store: &impl Store) -> Vec<Pair> {
-    let snapshot = store.snapshot().await.expect("take a snapshot");
+    let snapshot = store.snapshot(Blocking::Suspend).await.expect("take a snapshot");
     snapshot.scan(&[], &[0xFF; 8], Direction::Forward, Limit::NONE).await.expect("scan").pairs
 }
 

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use pleiad_model::{Error, Result};
 
+use crate::blocking::Blocking;
 use crate::store::{Batch, CheckpointInfo, Checkpoints, Chunk, Direction, Durability, Limit, Snapshot, Store};
 
 /// The calls that can fail.
@@ -132,8 +133,8 @@ impl<S: Store> Store for Faulty<S> {
         self.store.get_many(keys).await
     }
 
-    async fn snapshot(&self) -> Result<Self::Snapshot> {
-        Ok(FaultySnapshot { snapshot: self.store.snapshot().await?, faults: self.faults.clone() })
+    async fn snapshot(&self, blocking: Blocking) -> Result<Self::Snapshot> {
+        Ok(FaultySnapshot { snapshot: self.store.snapshot(blocking).await?, faults: self.faults.clone() })
     }
 
     async fn commit(&self, batch: &Batch, durability: Durability) -> Result<()> {
@@ -162,8 +163,8 @@ impl<S: Store> Store for Faulty<S> {
         self.store.drop_range(from, to).await
     }
 
-    async fn size_bytes(&self, from: &[u8], to: &[u8]) -> Result<u64> {
-        self.store.size_bytes(from, to).await
+    async fn size_bytes(&self, from: &[u8], to: &[u8], blocking: Blocking) -> Result<u64> {
+        self.store.size_bytes(from, to, blocking).await
     }
 }
 

@@ -8,6 +8,7 @@ use std::fmt::Debug;
 use bytes::Bytes;
 use pleiad_model::{Kind, Result};
 
+use crate::blocking::Blocking;
 use crate::store::{Batch, CheckpointInfo, Checkpoints, Chunk, Direction, Durability, Limit, Snapshot, Store};
 
 pub struct Mirror<A, B>(pub A, pub B);
@@ -25,8 +26,8 @@ impl<A: Store, B: Store> Store for Mirror<A, B> {
         same("get_many", self.0.get_many(keys).await, self.1.get_many(keys).await)
     }
 
-    async fn snapshot(&self) -> Result<Self::Snapshot> {
-        Ok(MirrorSnapshot(self.0.snapshot().await?, self.1.snapshot().await?))
+    async fn snapshot(&self, blocking: Blocking) -> Result<Self::Snapshot> {
+        Ok(MirrorSnapshot(self.0.snapshot(blocking).await?, self.1.snapshot(blocking).await?))
     }
 
     async fn commit(&self, batch: &Batch, durability: Durability) -> Result<()> {
@@ -45,8 +46,8 @@ impl<A: Store, B: Store> Store for Mirror<A, B> {
         same("drop_range", self.0.drop_range(from, to).await, self.1.drop_range(from, to).await)
     }
 
-    async fn size_bytes(&self, from: &[u8], to: &[u8]) -> Result<u64> {
-        self.0.size_bytes(from, to).await
+    async fn size_bytes(&self, from: &[u8], to: &[u8], blocking: Blocking) -> Result<u64> {
+        self.0.size_bytes(from, to, blocking).await
     }
 }
 

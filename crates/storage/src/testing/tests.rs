@@ -5,7 +5,7 @@ use pleiad_model::Kind;
 
 use super::*;
 use crate::store::{Batch, Durability, Store};
-use crate::{AnyStore, Memory};
+use crate::{AnyStore, Blocking, Memory, Snapshot, WouldBlock, try_inline};
 
 crate::exam!(faulty_without_faults => |_| Faulty::new(Memory::new(), FaultPlan::default()));
 crate::exam!(any => |_| AnyStore::from(Memory::new()));
@@ -37,6 +37,21 @@ fn faulty_fails_as_planned_and_rejects_writes_until_restart() {
     assert_eq!(block_on(store.get(b"a")).unwrap_err().kind, Kind::Internal);
     assert_eq!(block_on(store.get(b"a")).unwrap(), Some(Bytes::from("1")));
     assert_eq!(block_on(store.sync()).unwrap_err().kind, Kind::Unavailable);
+}
+
+/// As those of a store behind a network.
+#[test]
+fn inline_reads_of_a_store_that_suspends_are_refused() {
+    let faults = FaultPlan::default();
+    let mirror = Mirror(Memory::new(), Faulty::new(Memory::new(), faults.clone()));
+    block_on(mirror.commit(&batch("a"), Durability::Written)).unwrap();
+    let snapshot = try_inline(mirror.snapshot(Blocking::Inline)).unwrap().unwrap();
+    let keys = ["a".into()];
+    let get = || snapshot.get_many(&keys);
+    assert_eq!(try_inline(get()).unwrap().unwrap(), [Some("1".into())]);
+    faults.suspend_reads();
+    assert_eq!(try_inline(get()).unwrap_err(), WouldBlock);
+    assert_eq!(block_on(get()).unwrap(), [Some("1".into())]);
 }
 
 #[test]

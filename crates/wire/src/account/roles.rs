@@ -21,7 +21,9 @@ mod tests;
 
 use std::collections::HashMap;
 
-pub use action::{ActionSet, DataAction};
+use pleiad_engine::{Action, ActionSet};
+
+pub use action::{DATA_ACTIONS, action_name, actions_named};
 pub use definition::parse;
 pub use scope::RoleScope;
 
@@ -47,13 +49,13 @@ impl Roles {
     }
 
     /// Whether the principal, or one of its groups, may perform the action in this scope.
-    pub fn allow(&self, principal: &Principal, action: DataAction, scope: &RoleScope) -> bool {
+    pub fn allow(&self, principal: &Principal, action: Action, scope: &RoleScope) -> bool {
         self.assignments_of(principal)
             .any(|assignment| assignment.actions.has(action) && assignment.scope.covers(scope))
     }
 
     /// Whether the principal may perform the action in any scope.
-    pub fn allow_in_any_scope(&self, principal: &Principal, action: DataAction) -> bool {
+    pub fn allow_in_any_scope(&self, principal: &Principal, action: Action) -> bool {
         self.assignments_of(principal).any(|assignment| assignment.actions.has(action))
     }
 

@@ -8,27 +8,26 @@
 
 use std::sync::Arc;
 
-use pleiad_engine::catalog::NewContainer;
-use pleiad_engine::{Container, ContainerName, Database, OfferOwner, ThroughputRequest};
+use pleiad_engine::{Action, Admitted, Container, ContainerName, Database, NewContainer, ThroughputRequest};
 use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::{Error, Kind, Object, Result};
 
 use super::request::ManagementRequest;
-use super::throughput::{THROUGHPUT_MEMBERS, parse_throughput};
+use super::throughput::{THROUGHPUT_MEMBERS, offer_json, parse_throughput};
 use super::{ManagementApi, json_reply, list, ok};
-use crate::nosql::reply::Handled;
+use crate::nosql::reply::{ErrorReply, Handled};
 use crate::nosql::status::Status;
 
-impl ManagementApi {
+impl ManagementApi<'_> {
     /// All containers of the account.
     pub(super) fn containers(&self) -> Handled {
-        let tree = self.engine.catalog.tree();
-        let containers = tree.databases.values().flat_map(|database| database.containers.values());
+        let databases = self.engine.databases(&self.admit(Action::ReadMetadata)?)?;
+        let containers = databases.iter().flat_map(|database| database.containers.values());
         list("containers", containers.map(|container| container_json(container).into()).collect())
     }
 
     pub(super) fn container(&self, at: ContainerName<'_>) -> Handled {
-        ok(container_json(&*self.engine.find_container(at)?))
+        ok(container_json(self.admit_container(Action::ReadMetadata, at)?.container()))
     }
 
     /// Also creates the database if it does not exist; that database has no throughput of its own.
@@ -37,11 +36,11 @@ impl ManagementApi {
             return Err(Error::invalid("A new container has a name.").into());
         };
         let new = self.new_container(container, request.object()?)?;
-        let database = self.database(database).await?;
-        let created = self.engine.catalog.create_container(database.rid, new).await?;
-        let offer = self.engine.catalog.tree().offer(OfferOwner::Container(created.rid)).cloned();
-        let reserved = offer.map_or_else(|| Object::new().with("kind", "shared"), |offer| self.offer_json(&offer));
-        let reserved = reserved.with("partitions", created.partitions.len() as u64);
+        let created = self.engine.create_container(&self.database(database).await?, new).await?;
+        let at = self.admit_container(Action::ReadSettings, ContainerName::Rid(created.rid))?;
+        let offer = self.engine.container_offer(&at)?;
+        let reserved = offer.map_or_else(|| Object::new().with("kind", "shared"), |offer| offer_json(&offer));
+        let reserved = reserved.with("partitions", created.partition_count() as u64);
         Ok(json_reply(Status::Created, reserved))
     }
 
@@ -55,17 +54,18 @@ impl ManagementApi {
         } else {
             parse_throughput(&throughput_members)?
         };
-        throughput.check(&self.engine.catalog.limits().governance)?;
+        throughput.check(&self.engine.limits().governance)?;
         Ok(NewContainer { definition: ContainerDefinition::create(&body.into())?, throughput })
     }
 
-    async fn database(&self, id: &str) -> Result<Arc<Database>> {
-        if let Ok(found) = self.engine.find_database(id) {
+    async fn database(&self, id: &str) -> Result<Admitted<Arc<Database>>, ErrorReply> {
+        if let Ok(found) = self.admit_database(Action::WriteSettings, id) {
             return Ok(found);
         }
-        match self.engine.catalog.create_database(id, ThroughputRequest::Unspecified).await {
-            Err(error) if error.kind == Kind::Conflict => self.engine.find_database(id),
-            outcome => outcome,
+        let at = self.admit(Action::WriteSettings)?;
+        match self.engine.create_database(&at, id, ThroughputRequest::Unspecified).await {
+            Err(error) if error.kind != Kind::Conflict => Err(error.into()),
+            _ => self.admit_database(Action::WriteSettings, id),
         }
     }
 }
@@ -75,5 +75,5 @@ fn container_json(container: &Container) -> Object {
         .with("database", container.database.as_str())
         .with("id", container.definition.id.as_str())
         .with("kind", container.definition.kind.as_str())
-        .with("partitions", container.partitions.len() as u64)
+        .with("partitions", container.partition_count() as u64)
 }

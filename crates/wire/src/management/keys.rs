@@ -1,6 +1,6 @@
 //! Logical partitions: their number, the largest and the busiest.
 
-use pleiad_engine::{ContainerName, KeyOrder, KeyReport};
+use pleiad_engine::{Action, ContainerName, KeyOrder, KeyReport};
 use pleiad_model::{Error, Object, Result, Value, json};
 
 use super::request::ManagementRequest;
@@ -10,16 +10,16 @@ use crate::nosql::reply::Handled;
 const TOP_DEFAULT: usize = 20;
 const TOP_MAX: usize = 1000;
 
-impl ManagementApi {
+impl ManagementApi<'_> {
     pub(super) async fn keys(&self, at: ContainerName<'_>, request: &ManagementRequest<'_>) -> Handled {
         let (top, by) = (top(request)?, order(request)?);
-        let cap = self.engine.catalog.limits().key_bytes_max;
-        let keys = self.engine.top_keys(at, by, top).await?;
+        let cap = self.engine.limits().key_bytes_max;
+        let keys = self.engine.top_keys(&self.admit_container(Action::Monitor, at)?, by, top).await?;
         list("keys", keys.iter().map(|key| key_json(key, cap)).collect())
     }
 
     pub(super) async fn statistics(&self, at: ContainerName<'_>) -> Handled {
-        let found = self.engine.statistics(at).await?;
+        let found = self.engine.statistics(&self.admit_container(Action::Monitor, at)?).await?;
         let partition = |one: &pleiad_engine::PartitionStatistics| {
             Object::new()
                 .with("id", one.range.to_string())

@@ -1,22 +1,22 @@
 //! Physical partitions: size and throughput of each; splits and merges on demand.
 
-use pleiad_engine::{ContainerName, JobKind, JobReport, PartitionReport};
+use pleiad_engine::{Action, Admitted, ContainerName, JobKind, JobReport, PartitionReport};
 use pleiad_model::partition_key::{EffectiveKey, PartitionKey};
 use pleiad_model::{Error, Kind, Object, Result, Value, json};
 
 use super::request::{ManagementRequest, reject_unknown_members};
 use super::{ManagementApi, ids, json_reply, list};
-use crate::nosql::reply::Handled;
+use crate::nosql::reply::{ErrorReply, Handled};
 use crate::nosql::status::Status;
 
-impl ManagementApi {
+impl ManagementApi<'_> {
     pub(super) fn partitions(&self, at: ContainerName<'_>) -> Handled {
-        let reports = self.engine.partitions(at)?;
+        let reports = self.engine.partitions(&self.admit_container(Action::Monitor, at)?)?;
         list("partitions", reports.iter().map(partition_json).collect())
     }
 
-    pub(super) fn check_range(&self, at: ContainerName<'_>, id: u32) -> Result<()> {
-        let container = self.engine.find_container(at)?;
+    pub(super) fn check_range(at: &Admitted, id: u32) -> Result<()> {
+        let container = at.container();
         if container.map.by_id(id).is_some() {
             return Ok(());
         }
@@ -27,56 +27,60 @@ impl ManagementApi {
     /// `{"at": "1FFF…"}` or `{"at": ["a key"]}`; by default the split point halves the bytes.
     pub(super) async fn split(
         &self,
-        at: ContainerName<'_>,
+        name: ContainerName<'_>,
         id: Option<u32>,
         request: &ManagementRequest<'_>,
     ) -> Handled {
         let body = request.object()?;
         reject_unknown_members(&body, &["at"])?;
-        let split_point = body.get("at").map(|value| self.parse_split_point(at, value)).transpose()?;
+        let split_point = body.get("at");
+        let split_point = split_point.map(|value| self.parse_split_point(name, value)).transpose()?;
         let waits = request.waits()?;
-        id.map_or(Ok(()), |id| self.check_range(at, id))?;
+        let at = self.admit_container(Action::Administer, name)?;
+        id.map_or(Ok(()), |id| Self::check_range(&at, id))?;
         let job = self.engine.split(at, id, split_point).await?;
         self.job_reply(job, waits).await
     }
 
     /// `{"ids": ["1", "2"]}`
-    pub(super) async fn merge(&self, at: ContainerName<'_>, request: &ManagementRequest<'_>) -> Handled {
+    pub(super) async fn merge(&self, name: ContainerName<'_>, request: &ManagementRequest<'_>) -> Handled {
         let body = request.object()?;
         reject_unknown_members(&body, &["ids"])?;
         let ids = merge_ids(&body)?;
         let waits = request.waits()?;
-        ids.iter().try_for_each(|id| self.check_range(at, *id))?;
+        let at = self.admit_container(Action::Administer, name)?;
+        ids.iter().try_for_each(|id| Self::check_range(&at, *id))?;
         let job = self.engine.merge(at, &ids).await?;
         self.job_reply(job, waits).await
     }
 
     pub(super) async fn job_reply(&self, job: u64, waits: bool) -> Handled {
+        let at = self.admit(Action::Monitor)?;
         if waits {
-            match self.engine.wait_for_job(job).await {
-                Ok(report) => return Ok(json_reply(Status::Ok, self.job_json(&report))),
+            match self.engine.wait_for_job(&at, job).await {
+                Ok(report) => return Ok(json_reply(Status::Ok, self.job_json(&at, &report)?)),
                 // The job is registered and resumes at the next start: an error would make the client start it twice.
                 Err(error) if error.kind == Kind::Unavailable => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        let report = self.find_job(job)?;
-        Ok(json_reply(Status::Accepted, self.job_json(&report)))
+        let report = self.find_job(&at, job)?;
+        Ok(json_reply(Status::Accepted, self.job_json(&at, &report)?))
     }
 
     /// A partition key value in brackets, or an effective partition key in hexadecimal digits.
-    fn parse_split_point(&self, name: ContainerName<'_>, at: &Value) -> Result<EffectiveKey> {
+    fn parse_split_point(&self, name: ContainerName<'_>, at: &Value) -> Result<EffectiveKey, ErrorReply> {
         let invalid =
             || Error::invalid("'at' is a partition key in brackets, or an effective key as hexadecimal text.");
         match at {
-            Value::String(hex) => EffectiveKey::parse(hex).map_err(|_| invalid()),
+            Value::String(hex) => Ok(EffectiveKey::parse(hex).map_err(|_| invalid())?),
             Value::Array(_) => {
-                let container = self.engine.find_container(name)?;
+                let named = self.admit_container(Action::Administer, name)?;
                 let key = PartitionKey::parse(&json::to_string(at))?;
-                let definition = container.definition.partition_key.as_ref().ok_or_else(invalid)?;
+                let definition = named.container().definition.partition_key.as_ref().ok_or_else(invalid)?;
                 Ok(key.effective(definition))
             }
-            _ => Err(invalid()),
+            _ => Err(invalid().into()),
         }
     }
 }

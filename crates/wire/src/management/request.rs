@@ -1,13 +1,22 @@
-//! A management request: method, the names on the path, the query string and the body, decoded into types.
+//! A management request: verb, the names on the path, the query string and the body, decoded into types.
 
 use bytes::Bytes;
-use http::Method;
 use pleiad_model::{Error, Object, Result, Value, json};
 
 use crate::nosql::address::decode_onto;
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ManagementVerb {
+    Get,
+    Put,
+    Post,
+    Delete,
+    /// No resource has it.
+    Other,
+}
+
 pub struct ManagementRequest<'a> {
-    pub method: &'a Method,
+    pub verb: ManagementVerb,
     pub names: Vec<String>,
     pub query: Option<&'a str>,
     pub body: Bytes,

@@ -11,11 +11,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Method;
-use pleiad_engine::{AccountHost, AccountSnapshot};
+use pleiad_engine::{AccountHost, AccountSnapshot, Admitted, WholeAccount};
 use pleiad_model::{Error, Object, Result, Value};
 
-use super::request::{ManagementRequest, reject_unknown_members};
+use super::request::{ManagementRequest, ManagementVerb, reject_unknown_members};
 use super::{json_reply, list, ok};
 use crate::nosql::reply::{Handled, Reply};
 use crate::nosql::status::Status;
@@ -42,25 +41,26 @@ impl<'a> SnapshotRoute<'a> {
 
 pub async fn answer(
     account_host: &Arc<AccountHost>,
+    at: &Admitted<WholeAccount>,
     route: SnapshotRoute<'_>,
     request: &ManagementRequest<'_>,
 ) -> Handled {
-    match (request.method, route) {
-        (&Method::GET, SnapshotRoute::All) => {
-            list("snapshots", account_host.snapshots().await?.iter().map(snapshot_json).collect())
+    match (request.verb, route) {
+        (ManagementVerb::Get, SnapshotRoute::All) => {
+            list("snapshots", account_host.snapshots(at).await?.iter().map(snapshot_json).collect())
         }
-        (&Method::GET, SnapshotRoute::One(name)) => ok(snapshot_json(&account_host.snapshot(name).await?)),
-        (&Method::PUT, SnapshotRoute::One(name)) => {
-            let taken = account_host.take_snapshot(name, replaces(&request.object()?)?).await?;
+        (ManagementVerb::Get, SnapshotRoute::One(name)) => ok(snapshot_json(&account_host.snapshot(at, name).await?)),
+        (ManagementVerb::Put, SnapshotRoute::One(name)) => {
+            let taken = account_host.take_snapshot(at, name, replaces(&request.object()?)?).await?;
             Ok(json_reply(Status::Created, snapshot_json(&taken)))
         }
-        (&Method::DELETE, SnapshotRoute::One(name)) => {
-            account_host.delete_snapshot(name).await?;
+        (ManagementVerb::Delete, SnapshotRoute::One(name)) => {
+            account_host.delete_snapshot(at, name).await?;
             Ok(Reply::empty(Status::NoContent))
         }
-        (&Method::POST, SnapshotRoute::Restore(name)) => {
+        (ManagementVerb::Post, SnapshotRoute::Restore(name)) => {
             reject_unknown_members(&request.object()?, &[])?;
-            let restored = account_host.restore(name).await?;
+            let restored = account_host.restore(at, name).await?;
             ok(members(&restored.snapshot).with("tookMs", ms(restored.took)))
         }
         _ => Err(not_allowed()),

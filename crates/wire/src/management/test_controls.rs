@@ -3,7 +3,7 @@
 //! Invariant: a production server rejects all of these, so no request can make it behave incorrectly. It answers only
 //! the read of `topology`, which changes nothing.
 
-use pleiad_engine::{ContainerName, FaultAt, FaultKind, InjectedFault, JobStep};
+use pleiad_engine::{Action, ContainerName, FaultAt, FaultKind, InjectedFault, JobStep};
 use pleiad_model::env::{Env, OffsetEnv};
 use pleiad_model::{Error, Kind, Object, Result, Value};
 
@@ -16,12 +16,13 @@ use crate::nosql::status::Status;
 const DELAY_MS_MAX: u64 = 10 * 60 * 1000;
 const DELAY_MS_DEFAULT: u64 = 1000;
 
-impl ManagementApi {
+impl ManagementApi<'_> {
     /// The limits that govern partitions, and the test controls in effect.
     pub(super) fn topology(&self) -> Handled {
-        let limits = self.engine.catalog.limits();
-        let steps = self.engine.held_steps();
-        let faults = self.engine.faults().list();
+        let at = self.admit(Action::Monitor)?;
+        let limits = self.engine.limits();
+        let steps = self.engine.held_steps(&at)?;
+        let faults = self.engine.faults(&at)?;
         ok(Object::new()
             .with("isSteerable", self.clock.is_some())
             .with("partitionBytesMax", limits.partition_bytes_max)
@@ -36,24 +37,26 @@ impl ManagementApi {
 
     pub(super) fn hold(&self, step: JobStep, held: bool) -> Handled {
         self.test_clock()?;
+        let at = self.admit(Action::Administer)?;
         match held {
-            true => self.engine.hold_jobs_at(step),
-            false => self.engine.release_jobs_at(step),
+            true => self.engine.hold_jobs_at(&at, step)?,
+            false => self.engine.release_jobs_at(&at, step)?,
         }
         Ok(Reply::empty(Status::NoContent))
     }
 
-    pub(super) fn set_fault(&self, at: ContainerName<'_>, id: u32, request: &ManagementRequest<'_>) -> Handled {
+    pub(super) fn set_fault(&self, name: ContainerName<'_>, id: u32, request: &ManagementRequest<'_>) -> Handled {
         self.test_clock()?;
         let fault = self.parse_fault(&request.object()?)?;
-        self.check_range(at, id)?;
-        self.engine.set_fault(at, id, fault)?;
+        let at = self.admit_container(Action::Administer, name)?;
+        Self::check_range(&at, id)?;
+        self.engine.set_fault(&at, id, fault)?;
         Ok(Reply::empty(Status::NoContent))
     }
 
-    pub(super) fn clear_fault(&self, at: ContainerName<'_>, id: u32) -> Handled {
+    pub(super) fn clear_fault(&self, name: ContainerName<'_>, id: u32) -> Handled {
         self.test_clock()?;
-        self.engine.clear_fault(at, id)?;
+        self.engine.clear_fault(&self.admit_container(Action::Administer, name)?, id)?;
         Ok(Reply::empty(Status::NoContent))
     }
 
@@ -68,7 +71,7 @@ impl ManagementApi {
     }
 
     fn test_clock(&self) -> Result<&OffsetEnv> {
-        self.clock.as_deref().ok_or_else(|| {
+        self.clock.ok_or_else(|| {
             Error::new(
                 Kind::Forbidden,
                 "Holds, faults and a moved clock are for tests: `pleiad dev` has them, `pleiad serve` does not.",

@@ -32,7 +32,7 @@ fn the_decoded_path_is_signed() {
 
 fn management_request<'a>(query: &'a str, body: &'static str) -> ManagementRequest<'a> {
     ManagementRequest {
-        method: &Method::GET,
+        verb: ManagementVerb::Get,
         names: Vec::new(),
         query: Some(query),
         body: bytes::Bytes::from_static(body.as_bytes()),

@@ -5,62 +5,57 @@
 //! {"autoscaleMaxThroughput": 4000}       autoscale; either may replace the other
 //! ```
 
-use std::sync::Arc;
-
-use pleiad_engine::{Offer, OfferChange, OfferOwner, ProvisionedThroughput, ThroughputRequest};
+use pleiad_engine::{Action, OfferChange, OfferReport, ProvisionedThroughput, ThroughputRequest};
 use pleiad_model::{Error, Object, Result, Value};
 
 use super::request::{ManagementRequest, reject_unknown_members};
 use super::route::Owner;
 use super::{ManagementApi, ok};
-use crate::nosql::reply::Handled;
+use crate::nosql::reply::{ErrorReply, Handled};
 
-impl ManagementApi {
+impl ManagementApi<'_> {
     pub(super) fn throughput(&self, of: Owner<'_>) -> Handled {
-        let offer = self.offer(of)?;
-        ok(self.offer_json(&offer))
+        ok(offer_json(&self.offer(of)?))
     }
 
     pub(super) async fn set_throughput(&self, of: Owner<'_>, request: &ManagementRequest<'_>) -> Handled {
         let throughput = parse_throughput(&request.object()?)?;
-        let offer = self.offer(of)?;
-        let offer = self.engine.catalog.replace_offer(offer.rid, OfferChange::ToEither(throughput), None).await?;
-        ok(self.offer_json(&offer))
+        let (rid, at) = (self.offer(of)?.offer.rid, self.admit(Action::WriteSettings)?);
+        let offer = self.engine.replace_offer(&at, rid, OfferChange::ToEither(throughput), None).await?;
+        ok(offer_json(&offer))
     }
 
-    fn offer(&self, of: Owner<'_>) -> Result<Arc<Offer>> {
-        let (owner, otherwise) = match of {
+    fn offer(&self, of: Owner<'_>) -> Result<OfferReport, ErrorReply> {
+        let (offer, otherwise) = match of {
             Owner::Database(name) => {
-                let database = self.engine.find_database(name)?;
+                let at = self.admit_database(Action::ReadSettings, name)?;
                 let none = format!("The database {name:?} reserves nothing itself: ask its containers.");
-                (OfferOwner::Database(database.rid), none)
+                (self.engine.database_offer(&at)?, none)
             }
             Owner::Container(name) => {
-                let container = self.engine.find_container(name)?;
+                let at = self.admit_container(Action::ReadSettings, name)?;
                 let none = format!(
                     "The container shares the throughput of its database: ask databases/{}/throughput.",
-                    container.database
+                    at.container().database
                 );
-                (OfferOwner::Container(container.rid), none)
+                (self.engine.container_offer(&at)?, none)
             }
         };
-        self.engine.catalog.tree().offer(owner).cloned().ok_or_else(|| Error::not_found(otherwise))
+        offer.ok_or_else(|| Error::not_found(otherwise).into())
     }
+}
 
-    pub(super) fn offer_json(&self, offer: &Offer) -> Object {
-        let minimum = self.engine.catalog.minimum_ru(&self.engine.catalog.tree(), offer);
-        let shown = match offer.throughput {
-            ProvisionedThroughput::Manual(ru) => Object::new().with("kind", "manual").with("throughput", u64::from(ru)),
-            ProvisionedThroughput::Autoscale { max, .. } => {
-                Object::new().with("kind", "autoscale").with("autoscaleMaxThroughput", u64::from(max))
-            }
-        };
-        let pending = self.engine.catalog.is_scaling(offer);
-        shown
-            .with("minimumThroughput", u64::from(minimum))
-            .with("isPending", pending)
-            .with("offer", offer.rid.to_string())
-    }
+pub(super) fn offer_json(report: &OfferReport) -> Object {
+    let shown = match report.offer.throughput {
+        ProvisionedThroughput::Manual(ru) => Object::new().with("kind", "manual").with("throughput", u64::from(ru)),
+        ProvisionedThroughput::Autoscale { max, .. } => {
+            Object::new().with("kind", "autoscale").with("autoscaleMaxThroughput", u64::from(max))
+        }
+    };
+    shown
+        .with("minimumThroughput", u64::from(report.minimum_ru))
+        .with("isPending", report.is_scaling)
+        .with("offer", report.offer.rid.to_string())
 }
 
 /// The members that specify throughput.

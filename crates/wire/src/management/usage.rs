@@ -1,27 +1,28 @@
 //! Usage: throttled requests, metrics under Cosmos DB's names, alerts.
 
 use pleiad_engine::metrics::{ContainerMetrics, PartitionMetrics};
-use pleiad_engine::{ProvisionedThroughput, ThrottleEntry};
+use pleiad_engine::{Action, ProvisionedThroughput, ThrottleEntry};
 use pleiad_model::{ExceededLimit, Object, Value, json};
 
 use super::{ManagementApi, list};
 use crate::nosql::reply::Handled;
 use crate::webhook::alert_json;
 
-impl ManagementApi {
+impl ManagementApi<'_> {
     /// Newest last.
     pub(super) fn throttles(&self) -> Handled {
-        list("throttles", self.engine.throttles().iter().map(throttle_json).collect())
+        list("throttles", self.engine.throttles(&self.admit(Action::Monitor)?)?.iter().map(throttle_json).collect())
     }
 
     /// Newest last.
     pub(super) fn alerts(&self) -> Handled {
-        list("alerts", self.engine.recent_alerts().iter().map(|alert| alert_json(alert).into()).collect())
+        let alerts = self.engine.recent_alerts(&self.admit(Action::Monitor)?)?;
+        list("alerts", alerts.iter().map(|alert| alert_json(alert).into()).collect())
     }
 
     pub(super) fn metrics(&self) -> Handled {
         let mut rows = Vec::new();
-        for container in &self.engine.metrics().containers {
+        for container in &self.engine.metrics(&self.admit(Action::Monitor)?)?.containers {
             let mut metric_list = MetricList { metrics: container, rows: &mut rows };
             metric_list.add_container();
             container.partitions.iter().for_each(|partition| metric_list.add_partition(partition));
@@ -101,7 +102,8 @@ fn throttle_json(entry: &ThrottleEntry) -> Value {
         .with("refused", entry.throttled)
         .with("over", over)
         .with("throughput", entry.throttle.share_ru)
-        .with("used", entry.throttle.used_ru);
+        .with("used", entry.throttle.used_ru)
+        .with("activityId", entry.activity.as_str());
     if let Some(key) = entry.throttle.busiest_key.as_ref().and_then(|key| json::parse(key.as_bytes()).ok()) {
         shown.set("busiestKey", key);
     }

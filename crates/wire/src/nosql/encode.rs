@@ -2,9 +2,8 @@
 
 mod change_feed; // items in a change feed
 
-use pleiad_engine::catalog::CatalogTree;
 use pleiad_engine::{
-    Caps, Container, Database, EncryptionKey, KeyStatistics, LargeKey, Offer, OfferOwner, Permission,
+    Caps, Container, Database, EncryptionKey, LargeKey, OfferOwner, OfferReport, PartitionKeyReport, Permission,
     ProvisionedThroughput, Record, RowSet, Script, User, write_item,
 };
 use pleiad_model::etag::Etag;
@@ -40,20 +39,18 @@ pub fn container(container: &Container) -> Value {
 }
 
 /// `statistics`, one entry per physical partition.
-pub fn partition_statistics(container: &Container, keys: &[KeyStatistics]) -> Value {
-    let one = |(partition, keys): (&std::sync::Arc<_>, _)| statistics_of(partition, keys);
-    container.partitions.iter().zip(keys).map(one).collect::<Vec<Value>>().into()
+pub fn partition_statistics(reports: &[PartitionKeyReport]) -> Value {
+    reports.iter().map(statistics_of).collect::<Vec<Value>>().into()
 }
 
-fn statistics_of(partition: &pleiad_engine::Partition, keys: &KeyStatistics) -> Value {
-    let usage = partition.shard_state();
-    let stands_out = |large: &&LargeKey| large.stats.items.saturating_mul(100) >= usage.items;
-    let largest = keys.largest.iter().filter(stands_out).filter_map(large_key).collect::<Vec<_>>();
+fn statistics_of(report: &PartitionKeyReport) -> Value {
+    let stands_out = |large: &&LargeKey| large.stats.items.saturating_mul(100) >= report.items;
+    let largest = report.keys.largest.iter().filter(stands_out).filter_map(large_key).collect::<Vec<_>>();
     Object::new()
-        .with("id", partition.range.id.to_string())
-        .with("sizeInKB", usage.item_bytes.div_ceil(1024))
-        .with("documentCount", usage.items)
-        .with("sampledDistinctPartitionKeyCount", keys.keys)
+        .with("id", report.range.to_string())
+        .with("sizeInKB", report.item_bytes.div_ceil(1024))
+        .with("documentCount", report.items)
+        .with("sampledDistinctPartitionKeyCount", report.keys.keys)
         .with("partitionKeys", largest)
         .into()
 }
@@ -65,8 +62,8 @@ fn large_key(large: &LargeKey) -> Option<Value> {
     Some(Object::new().with("partitionKey", key).with("sizeInKB", large.stats.bytes.div_ceil(1024)).into())
 }
 
-/// `pending` while partitions are being split for the offer.
-pub fn offer(offer: &Offer, tree: &CatalogTree, pending: bool) -> Value {
+pub fn offer(report: &OfferReport) -> Value {
+    let offer = &report.offer;
     let rid = offer.rid.to_string();
     let (resource, owner) = match offer.owner {
         OfferOwner::Database(rid) => (format!("dbs/{rid}/"), rid.to_string()),
@@ -77,24 +74,21 @@ pub fn offer(offer: &Offer, tree: &CatalogTree, pending: bool) -> Value {
         .with("offerType", "Invalid")
         .with("offerResourceId", owner)
         .with("offerVersion", "V2")
-        .with("content", offer_content(offer, tree, pending))
+        .with("content", offer_content(report))
         .with("id", rid.as_str());
     with_system_properties(object, &rid, format!("offers/{rid}/"), offer.version.etag(), offer.version.ts_s).into()
 }
 
-fn offer_content(offer: &Offer, tree: &CatalogTree, pending: bool) -> Object {
+fn offer_content(report: &OfferReport) -> Object {
+    let offer = &report.offer;
     let mut content = Object::new()
         .with("offerThroughput", u64::from(offer.throughput.reported_ru()))
         .with("offerIsRUPerMinuteThroughputEnabled", false);
-    let stored_kb = match offer.owner {
-        OfferOwner::Container(rid) => tree.container_by_rid(rid).map_or(0, |container| container.item_bytes() / 1024),
-        OfferOwner::Database(_) => 0,
-    };
     let minimum = Object::new()
         .with("maxThroughputEverProvisioned", u64::from(offer.highest_ru))
-        .with("maxConsumedStorageEverInKB", stored_kb);
+        .with("maxConsumedStorageEverInKB", report.stored_bytes / 1024);
     content.set("offerMinimumThroughputParameters", minimum);
-    if pending {
+    if report.is_scaling {
         content.set("isOfferReplacePending", true);
     }
     if let ProvisionedThroughput::Autoscale { max, increment_percent } = offer.throughput {
@@ -160,7 +154,7 @@ pub fn permission(permission: &Permission, token: &str) -> Value {
 }
 
 pub fn range(container: &Container, at: usize) -> Value {
-    let (Some(range), Some(partition)) = (container.map.ranges().get(at), container.partitions.get(at)) else {
+    let (Some(range), Some(lsn)) = (container.map.ranges().get(at), container.range_lsn(at)) else {
         return Value::Null;
     };
     let rid = RangeRid { container: container.rid, number: u64::from(range.id) + 1 }.to_string();
@@ -174,7 +168,7 @@ pub fn range(container: &Container, at: usize) -> Value {
         .with("status", "online")
         .with("parents", range.parents.iter().map(|id| Value::from(id.to_string())).collect::<Vec<_>>());
     let etag = Etag { lsn: range.since, seq: 0, ts_s: container.version.ts_s, space: 0 };
-    with_system_properties(object, &rid, link, etag, container.version.ts_s).with("_lsn", partition.lsn()).into()
+    with_system_properties(object, &rid, link, etag, container.version.ts_s).with("_lsn", lsn).into()
 }
 
 fn with_system_properties(object: Object, rid: &str, link: String, etag: Etag, ts_s: u32) -> Object {

@@ -9,83 +9,95 @@ pub mod signature; // the caller of a request
 #[cfg(test)]
 pub(super) mod testing; // requests without a connection
 
-use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, DATE};
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;
+use pleiad_engine::ActivityId;
 use pleiad_model::{Error, Kind};
 
+use super::NosqlApi;
 use super::address::{self, Address, ResourceType, Signing};
 use super::operation::OperationKind;
 use super::reply::{ErrorReply, Handled};
-use super::role_access::account_key_required;
 use super::status::{ErrorStatus, Status};
-use super::{Frontend, is_unavailable};
 use crate::account::{AuthError, AuthTime, Caller};
-use crate::http::{BodyError, ConnectionOrigin, Service, read_body};
-use crate::management;
-use crate::metrics::MetricOperation;
+use crate::http::{BodyError, ConnectionOrigin, read_body};
+use crate::metrics::Metrics;
 use encode::Diagnostics;
 use signature::{Credentials, authenticate};
 
-impl Service for Frontend {
-    async fn call(&self, origin: &ConnectionOrigin, request: http::Request<Incoming>) -> Response<Full<Bytes>> {
-        let began = Instant::now();
-        let (parts, body) = request.into_parts();
-        if self.https_only && !origin.secure {
-            let error = ErrorReply::from(ErrorStatus::new(Status::BadRequest, "This port speaks HTTPS only."));
-            let activity = activity_id(&parts.headers).unwrap_or_else(|| self.new_activity_id());
-            return encode::encode(error.reply(activity.to_str().unwrap_or_default()), &activity, None);
-        }
-        if let Some(response) = self.operational_endpoint(&parts) {
-            return response;
-        }
-        let activity = activity_id(&parts.headers).unwrap_or_else(|| self.new_activity_id());
-        let (operation, handled) = self.handle(origin, &parts, body).await;
-        let reply = match handled {
-            Ok(reply) => reply,
-            Err(error) => {
-                log_failure(&parts, &error.failure, &activity);
-                error.reply(activity.to_str().unwrap_or_default())
-            }
-        };
-        let took = began.elapsed();
-        self.metrics.request(operation, reply.status.code(), reply.metadata.charge_ru, took);
-        let diagnostics = Diagnostics {
-            started: &self.started,
-            transport_request_id: self.next_transport_request_id.fetch_add(1, Ordering::Relaxed),
-            duration_ms: took.as_secs_f64() * 1000.0,
-        };
-        encode::encode(reply, &activity, Some(&diagnostics))
+/// The NoSQL API of one account over HTTP. Other APIs with the same signatures and replies use its parts.
+pub struct NosqlHttp {
+    api: NosqlApi,
+    metrics: Arc<Metrics>,
+    body_bytes_max: usize,
+    activity_seed: u64,
+    activity_count: AtomicU64,
+    /// When the server started, as an HTTP date.
+    started: HeaderValue,
+    next_transport_request_id: AtomicU64,
+}
+
+/// One request, from its arrival to its response.
+pub(crate) struct Exchange<'p> {
+    pub parts: &'p Parts,
+    began: Instant,
+    activity: HeaderValue,
+}
+
+impl Exchange<'_> {
+    pub fn activity(&self) -> ActivityId {
+        ActivityId::new(self.activity.to_str().unwrap_or_default())
     }
 }
 
-impl Frontend {
-    /// The reply, and what the request counts as.
-    async fn handle(&self, origin: &ConnectionOrigin, parts: &Parts, body: Incoming) -> (MetricOperation, Handled) {
-        if let Some(path) = management::below_root(parts.uri.path()) {
-            return (MetricOperation::Management, self.manage(path, parts, body).await);
-        }
-        match address::parse(parts.uri.path()) {
-            Ok(address) => self.handle_operation(origin, parts, &address, body).await,
-            Err(error) => (MetricOperation::Other, Err(error.into())),
-        }
+impl NosqlHttp {
+    pub fn new(api: NosqlApi, metrics: Arc<Metrics>, body_bytes_max: usize) -> Self {
+        let engine = api.account_host.engine();
+        let (activity_seed, activity_count) = (engine.random_u64(), AtomicU64::new(0));
+        let started = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_millis(engine.now_ms()));
+        let started = HeaderValue::from_str(&started).unwrap_or(HeaderValue::from_static(""));
+        let next_transport_request_id = AtomicU64::new(1);
+        NosqlHttp { api, metrics, body_bytes_max, activity_seed, activity_count, started, next_transport_request_id }
     }
 
-    async fn handle_operation(
+    pub(crate) fn api(&self) -> &NosqlApi {
+        &self.api
+    }
+
+    pub(crate) fn begin<'p>(&self, parts: &'p Parts) -> Exchange<'p> {
+        let activity = activity_id(&parts.headers).unwrap_or_else(|| self.new_activity_id());
+        Exchange { parts, began: Instant::now(), activity }
+    }
+
+    pub(crate) async fn call(&self, origin: &ConnectionOrigin, parts: &Parts, body: Incoming) -> Response<Full<Bytes>> {
+        let exchange = self.begin(parts);
+        let (operation, handled) = match address::parse(parts.uri.path()) {
+            Ok(address) => self.handle(origin, &exchange, &address, body).await,
+            Err(error) => (OperationKind::NotAllowed.name(), Err(error.into())),
+        };
+        self.end(&exchange, operation, handled)
+    }
+
+    /// The reply, and what the request counts as.
+    async fn handle(
         &self,
         origin: &ConnectionOrigin,
-        parts: &Parts,
+        exchange: &Exchange<'_>,
         address: &Address,
         body: Incoming,
-    ) -> (MetricOperation, Handled) {
+    ) -> (&'static str, Handled) {
+        let parts = exchange.parts;
         let mut operation = decode::decode(parts, address, origin);
-        let counted_as = MetricOperation::from(operation.kind);
+        operation.options.activity = exchange.activity();
+        let counted_as = operation.kind.name();
         let is_read = decode::is_read(&parts.method, operation.kind);
         let handled = async {
             let signed = signed_address(parts, address)?;
@@ -97,48 +109,40 @@ impl Frontend {
         (counted_as, handled.await)
     }
 
-    /// The management API: other paths, the same keys. Its requests cost no request units.
-    async fn manage(&self, path: &str, parts: &Parts, body: Incoming) -> Handled {
-        let names = management::names(path)?;
-        let link = management::link(&names);
-        let is_read = parts.method == Method::GET;
-        match self.caller(parts, management::signing(&link), is_read).await? {
-            Caller::ReadWrite | Caller::ReadOnly => {}
-            Caller::Data if is_read => {}
-            _ => {
-                let path = parts.uri.path().trim_start_matches('/');
-                return Err(account_key_required(&self.api.account.id, parts.method.as_str(), path));
+    /// Counts and logs the request, and encodes its reply.
+    pub(crate) fn end(
+        &self,
+        exchange: &Exchange<'_>,
+        counted_as: &'static str,
+        handled: Handled,
+    ) -> Response<Full<Bytes>> {
+        let reply = match handled {
+            Ok(reply) => reply,
+            Err(error) => {
+                log_failure(exchange.parts, &error.failure, &exchange.activity);
+                error.reply(exchange.activity.to_str().unwrap_or_default())
             }
-        }
-        let body = self.body(&parts.method, body).await?;
-        let request = management::ManagementRequest { method: &parts.method, names, query: parts.uri.query(), body };
-        let handled = match management::snapshots::SnapshotRoute::parse(&request.names) {
-            Some(route) => management::snapshots::answer(&self.api.account_host, route, &request).await,
-            None => self.call_management_api(&request).await,
         };
-        match handled {
-            Ok(reply) => Ok(reply.charged(0.0)),
-            Err(mut error) => {
-                error.metadata.charge_ru = 0.0;
-                Err(error)
-            }
-        }
+        let took = exchange.began.elapsed();
+        self.metrics.request(counted_as, reply.status.code(), reply.metadata.charge_ru, took);
+        let diagnostics = Diagnostics {
+            started: &self.started,
+            transport_request_id: self.next_transport_request_id.fetch_add(1, Ordering::Relaxed),
+            duration_ms: took.as_secs_f64() * 1000.0,
+        };
+        encode::encode(reply, &exchange.activity, Some(&diagnostics))
     }
 
-    async fn call_management_api(&self, request: &management::ManagementRequest<'_>) -> Handled {
-        let mut engine = self.api.account_host.engine();
-        loop {
-            let handled = management::ManagementApi::new(engine.clone(), self.clock.clone()).answer(request).await;
-            match self.api.account_host.replacement_for(&engine, is_unavailable(&handled)).await? {
-                None => return handled,
-                Some(next) => engine = next,
-            }
-        }
+    /// The response to a request that reaches no API; it is not counted.
+    pub(crate) fn reject(&self, parts: &Parts, error: impl Into<ErrorReply>) -> Response<Full<Bytes>> {
+        let exchange = self.begin(parts);
+        let reply = error.into().reply(exchange.activity.to_str().unwrap_or_default());
+        encode::encode(reply, &exchange.activity, None)
     }
 
     /// An issuer may have rotated its keys: a token with an unknown key is checked again after the key set was fetched
     /// again.
-    async fn caller(&self, parts: &Parts, signing: Signing<'_>, is_read: bool) -> Result<Caller, AuthError> {
+    pub(crate) async fn caller(&self, parts: &Parts, signing: Signing<'_>, is_read: bool) -> Result<Caller, AuthError> {
         let credentials = Credentials {
             verb: parts.method.as_str(),
             signing,
@@ -158,38 +162,10 @@ impl Frontend {
         }
     }
 
-    async fn body(&self, method: &Method, body: Incoming) -> Result<Bytes, ErrorStatus> {
+    pub(crate) async fn body(&self, method: &Method, body: Incoming) -> Result<Bytes, ErrorStatus> {
         match *method {
             Method::GET | Method::DELETE | Method::HEAD => Ok(Bytes::new()),
             _ => read_body(body, self.body_bytes_max).await.map_err(|error| body_failure(error, self.body_bytes_max)),
-        }
-    }
-
-    /// Endpoints outside the protocol: probes, metrics, the certificate.
-    fn operational_endpoint(&self, parts: &Parts) -> Option<Response<Full<Bytes>>> {
-        if parts.method != Method::GET {
-            return None;
-        }
-        match parts.uri.path() {
-            "/health" => Some(plain("text/plain; charset=utf-8", "ok\n".into())),
-            "/ready" => Some(self.ready()),
-            "/metrics" => {
-                let text = self.metrics.render(&self.api.account_host.engine().metrics());
-                Some(plain("text/plain; version=0.0.4; charset=utf-8", text.into()))
-            }
-            "/_explorer/emulator.pem" => self.certificate.clone().map(|pem| plain("application/x-pem-file", pem)),
-            _ => None,
-        }
-    }
-
-    fn ready(&self) -> Response<Full<Bytes>> {
-        match self.api.account_host.engine().check_ready() {
-            Ok(()) => plain("text/plain; charset=utf-8", "ready\n".into()),
-            Err(error) => {
-                let mut response = plain("text/plain; charset=utf-8", format!("not ready: {error}\n").into());
-                *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
-                response
-            }
         }
     }
 
@@ -207,26 +183,6 @@ impl Frontend {
             low & 0xFFFF_FFFF_FFFF
         );
         HeaderValue::from_str(&guid).unwrap_or(HeaderValue::from_static("00000000-0000-0000-0000-000000000000"))
-    }
-}
-
-impl From<OperationKind> for MetricOperation {
-    fn from(kind: OperationKind) -> Self {
-        match kind {
-            OperationKind::Read => MetricOperation::Read,
-            OperationKind::List => MetricOperation::List,
-            OperationKind::ChangeFeed => MetricOperation::ChangeFeed,
-            OperationKind::Query => MetricOperation::Query,
-            OperationKind::QueryPlan => MetricOperation::QueryPlan,
-            OperationKind::Create => MetricOperation::Create,
-            OperationKind::Upsert => MetricOperation::Upsert,
-            OperationKind::Replace => MetricOperation::Replace,
-            OperationKind::Patch => MetricOperation::Patch,
-            OperationKind::Delete | OperationKind::DeleteByPartitionKey => MetricOperation::Delete,
-            OperationKind::Batch => MetricOperation::Batch,
-            OperationKind::Execute => MetricOperation::Execute,
-            OperationKind::NotAllowed => MetricOperation::Other,
-        }
     }
 }
 
@@ -266,12 +222,6 @@ fn body_failure(error: BodyError, bytes_max: usize) -> ErrorStatus {
         BodyError::TimedOut => ErrorStatus::new(Status::RequestTimeout, "The request's body did not arrive in time."),
         BodyError::Broken => Error::invalid("The request's body did not arrive whole.").into(),
     }
-}
-
-fn plain(content_type: &'static str, body: Bytes) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(body));
-    response.headers_mut().insert(http::header::CONTENT_TYPE, HeaderValue::from_static(content_type));
-    response
 }
 
 /// Rejections concern only the client and are logged at debug level; the server's own failures are logged as errors.

@@ -13,8 +13,8 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use pleiad_engine::{
-    Admitted, BucketId, ChangeMode, ContainerName, Precondition, Priority, ReportOptions, RequestClass, SessionToken,
-    ThroughputRequest, Triggers,
+    ActivityId, Admitted, BucketId, ChangeMode, ContainerName, DatabaseName, Precondition, Priority, ReportOptions,
+    RequestClass, SessionToken, ThroughputRequest, Triggers,
 };
 use pleiad_model::partition_key::{EpkRange, PartitionKey};
 use pleiad_model::resource_id::{ContainerRid, DatabaseRid};
@@ -55,6 +55,26 @@ pub enum OperationKind {
 }
 
 impl OperationKind {
+    /// The name in metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            OperationKind::Read => "Read",
+            OperationKind::List => "List",
+            OperationKind::ChangeFeed => "ChangeFeed",
+            OperationKind::Query => "Query",
+            OperationKind::QueryPlan => "QueryPlan",
+            OperationKind::Create => "Create",
+            OperationKind::Upsert => "Upsert",
+            OperationKind::Replace => "Replace",
+            OperationKind::Patch => "Patch",
+            OperationKind::Delete => "Delete",
+            OperationKind::DeleteByPartitionKey => "DeleteByPartitionKey",
+            OperationKind::Batch => "Batch",
+            OperationKind::Execute => "Execute",
+            OperationKind::NotAllowed => "Other",
+        }
+    }
+
     /// Whether it changes nothing, so that a read-only key is sufficient.
     pub fn is_read(self) -> bool {
         use OperationKind::{ChangeFeed, List, Query, QueryPlan, Read};
@@ -106,6 +126,8 @@ pub struct OperationOptions<'a> {
     /// A date, such as `2018-12-31`; `None` means the newest.
     pub api_version: Option<&'a str>,
     pub sdk: Sdk,
+    /// The id of this request in the client's and the server's logs.
+    pub activity: ActivityId,
     /// The endpoint as the client spells it; empty where the protocol has none.
     pub endpoint: Endpoint<'a>,
     /// The `_rid` that the client expects the container to have.
@@ -220,6 +242,14 @@ impl<'a> Operation<'a> {
             return rid.map(ContainerName::Rid).ok_or_else(missing);
         }
         Ok(ContainerName::Named { database: self.address.segment(0).ok_or_else(missing)?, container })
+    }
+
+    /// The database that the first segment of the path names.
+    pub fn database_name(&self) -> DatabaseName<'a> {
+        match self.database_rid() {
+            Some(rid) => DatabaseName::Rid(rid),
+            None => DatabaseName::Named(self.address.segment(0).unwrap_or_default()),
+        }
     }
 
     pub fn database_rid(&self) -> Option<DatabaseRid> {

@@ -21,7 +21,7 @@
 
 use std::sync::Arc;
 
-use pleiad_engine::{Container, ContainerName, Engine, PermissionGrant};
+use pleiad_engine::{Container, ContainerName, Names, PermissionGrant, Place};
 use pleiad_model::partition_key::{EpkRange, PartitionKey, PartitionKeyDefinition};
 use pleiad_model::resource_id::{ContainerRid, ItemRid};
 use pleiad_model::{Error, Result, Value, json};
@@ -96,15 +96,19 @@ fn invalid_resource(resource: &str) -> Error {
 }
 
 /// Checks whether a resource token allows this operation.
-pub fn check(engine: &Engine, token: ResourceToken, operation: &Operation<'_>) -> Result<(), ErrorReply> {
-    let permission = engine.catalog.with_tree(|tree| tree.permission(token.permission).cloned());
-    let permission = permission.filter(|permission| permission.version.number == token.version);
+pub fn check(
+    names: &Names<'_>,
+    token: ResourceToken,
+    operation: &Operation<'_>,
+    place: Place<'_>,
+) -> Result<(), ErrorReply> {
+    let permission = names.permission(token.permission).filter(|permission| permission.version.number == token.version);
     let permission = permission.ok_or_else(|| {
         let message = "The authorization token is not valid: its permission was replaced or deleted. Read the permission again for another.";
         ErrorStatus::new(Status::Unauthorized, message)
     })?;
     let scope = PermissionScope::parse(&permission.grant)?;
-    let allowed = match same_container(engine, &scope, operation) {
+    let allowed = match same_container(names, &scope, place) {
         Some(container) => allows(&scope, operation, container.definition.partition_key.as_ref())?,
         None => is_account(operation),
     };
@@ -167,10 +171,10 @@ fn replaces_or_deletes(operation: &Operation<'_>) -> bool {
 }
 
 /// The permission's container, if the request is for the same one.
-fn same_container(engine: &Engine, scope: &PermissionScope, operation: &Operation<'_>) -> Option<Arc<Container>> {
-    let find = |name| engine.find_container(name).ok();
-    let granted = container_name(&scope.resource).and_then(find)?;
-    let requested = container_name(operation.address).and_then(find)?;
+fn same_container<'n>(names: &'n Names<'_>, scope: &PermissionScope, place: Place<'_>) -> Option<&'n Arc<Container>> {
+    let Place::Container(requested) = place else { return None };
+    let granted = names.container(container_name(&scope.resource)?)?;
+    let requested = names.container(requested)?;
     (granted.rid == requested.rid).then_some(granted)
 }
 

@@ -1,8 +1,9 @@
 //! Status codes: the status and substatus of each error kind in this protocol.
 
 use pleiad_engine::{ScriptCause, ScriptError};
-use pleiad_model::{Error, ExceededLimit, Kind, Object, Throttle, json};
+use pleiad_model::{Error, ErrorDetail, ExceededLimit, Fact, Kind, Object, Throttle, json};
 
+use super::messages;
 use crate::account::AuthError;
 
 /// The status of a reply. The numbers are those of HTTP; every protocol of this API has them.
@@ -83,12 +84,15 @@ pub struct ErrorStatus {
     pub additional_info: Option<String>,
     /// Why the request was throttled.
     pub throttle: Option<Box<Throttle>>,
+    /// The engine has done nothing, because it is closed or replaced: the request may run on its replacement.
+    pub is_declined: bool,
 }
 
 impl ErrorStatus {
     pub fn new(status: Status, message: impl Into<String>) -> Self {
-        let (substatus, retry_after_ms, additional_info, throttle) = Default::default();
-        ErrorStatus { status, substatus, message: message.into(), retry_after_ms, additional_info, throttle }
+        let (substatus, retry_after_ms, additional_info, throttle, is_declined) = Default::default();
+        let message = message.into();
+        ErrorStatus { status, substatus, message, retry_after_ms, additional_info, throttle, is_declined }
     }
 
     /// `{"code": "NotFound", "message": "…"}`, with the activity id that the log contains.
@@ -111,8 +115,17 @@ impl From<Error> for ErrorStatus {
             Kind::Throttled { retry_after, .. } => u64::try_from(retry_after.as_millis()).ok(),
             _ => None,
         };
-        let Error { message, throttle, .. } = error;
-        ErrorStatus { status, substatus, message, retry_after_ms, additional_info: None, throttle }
+        let (message, throttle, is_declined) = match error.into_detail() {
+            ErrorDetail::Text(text) => (text, None, false),
+            ErrorDetail::Fact(fact) => {
+                let message = messages::sentence(&fact);
+                match fact {
+                    Fact::Throttled(request) => (message, Some(Box::new(request.throttle)), false),
+                    fact => (message, None, fact == Fact::Stopping),
+                }
+            }
+        };
+        ErrorStatus { status, substatus, message, retry_after_ms, additional_info: None, throttle, is_declined }
     }
 }
 
@@ -155,7 +168,7 @@ fn status_codes(kind: Kind) -> (Status, Option<u32>) {
         Kind::Locked => (Status::Locked, None),
         Kind::Throttled { over: ExceededLimit::Share, .. } => (Status::TooManyRequests, Some(3200)),
         Kind::Throttled { over: ExceededLimit::Bucket, .. } => (Status::TooManyRequests, Some(3212)),
-        Kind::RetryWith | Kind::Outdated => (Status::RetryWith, None),
+        Kind::RetryWith => (Status::RetryWith, None),
         Kind::Unsupported => (Status::NotImplemented, None),
         Kind::Unavailable => (Status::ServiceUnavailable, None),
         Kind::Internal => (Status::InternalServerError, None),

@@ -15,22 +15,28 @@ mod ranges;
 mod scripts;
 mod users; // users and their permissions
 
+use std::sync::Arc;
+
+use pleiad_engine::{ActionSet, Addressed, Admitted, Database, WholeAccount};
 use pleiad_model::Error;
 use pleiad_model::resource_id::ScriptKind;
 
 use super::RequestContext;
 use super::address::ResourceType;
+use super::authority::NosqlAuthority;
 use super::operation::{Operation, OperationKind};
-use super::permissions;
 use super::reply::{ErrorReply, Handled, Reply};
-use super::role_access::{self, TokenSubject};
+use super::required_actions::required_actions;
 use super::status::{ErrorStatus, Status};
-use crate::account::{AuthError, Caller};
+use crate::account::Caller;
 
 impl RequestContext<'_> {
-    pub(super) async fn dispatch(&self, operation: &Operation<'_>, caller: &Caller) -> Handled {
+    pub(super) async fn dispatch(&self, operation: &Operation<'_>) -> Handled {
+        // For every caller: there is nothing that a permission could allow.
+        if operation.kind == OperationKind::NotAllowed {
+            return Err(not_allowed());
+        }
         operation.consistency(self.account.consistency)?;
-        self.check_caller(operation, caller)?;
         match operation.address.resource {
             ResourceType::Account => self.account(operation),
             ResourceType::Databases => self.databases(operation).await,
@@ -43,36 +49,64 @@ impl RequestContext<'_> {
             ResourceType::Permissions => self.permissions(operation).await,
             ResourceType::Conflicts => self.conflicts(operation),
             ResourceType::Addresses => {
+                self.admit(operation)?;
                 Err(Error::unsupported("Direct mode (replica addresses; choose gateway mode in the client)").into())
             }
             ResourceType::StoredProcedures => self.scripts(operation, ScriptKind::StoredProcedure).await,
             ResourceType::Triggers => self.scripts(operation, ScriptKind::Trigger).await,
             ResourceType::UserDefinedFunctions => self.scripts(operation, ScriptKind::UserDefinedFunction).await,
-            ResourceType::Attachments => Err(Error::unsupported("Attachments").into()),
+            ResourceType::Attachments => {
+                self.admit(operation)?;
+                Err(Error::unsupported("Attachments").into())
+            }
             ResourceType::Operations => self.delete_by_partition_key(operation).await,
         }
     }
 
-    fn check_caller(&self, operation: &Operation<'_>, caller: &Caller) -> Result<(), ErrorReply> {
-        let check = |subject| {
-            role_access::check(self.engine, &self.account.id, &self.access.bearer.roles(), subject, operation)
-        };
-        match caller {
-            Caller::ReadWrite => Ok(()),
-            Caller::Permitted(token) => permissions::check(self.engine, *token, operation),
-            Caller::Data => check(TokenSubject::Contributor),
-            Caller::Principal(principal) => check(TokenSubject::Principal(principal)),
-            // Reading a permission returns a token with all the access that it grants.
-            Caller::ReadOnly if operation.address.resource == ResourceType::Permissions => {
-                Err(AuthError::ReadOnlyKey.into())
+    /// For operations on the account.
+    fn admit(&self, operation: &Operation<'_>) -> Result<Admitted<WholeAccount>, ErrorReply> {
+        self.engine.authorize(&self.authority(operation), self.required_actions(operation)?)
+    }
+
+    /// For operations on the database that the first segment of the path names, or on something in it.
+    fn admit_database(
+        &self,
+        operation: &Operation<'_>,
+        addressed: Addressed,
+    ) -> Result<Admitted<Arc<Database>>, ErrorReply> {
+        let (authority, actions) = (self.authority(operation), self.required_actions(operation)?);
+        self.engine.authorize_database(&authority, actions, operation.database_name(), addressed)
+    }
+
+    /// For operations on the container that the second segment names, or on something in it.
+    fn admit_container(&self, operation: &Operation<'_>, addressed: Addressed) -> Result<Admitted, ErrorReply> {
+        let name = match operation.container_name() {
+            Ok(name) => name,
+            Err(error) => {
+                self.admit(operation)?;
+                return Err(error.into());
             }
-            Caller::ReadOnly => Ok(()),
+        };
+        let (authority, actions) = (self.authority(operation), self.required_actions(operation)?);
+        let at = self.engine.authorize_container(&authority, actions, name, addressed)?;
+        match addressed {
+            Addressed::Itself => Ok(at),
+            Addressed::Parent => Ok(at.expecting(operation.options.intended_container)?),
         }
+    }
+
+    fn authority<'o>(&'o self, operation: &'o Operation<'o>) -> NosqlAuthority<'o> {
+        NosqlAuthority { caller: self.caller, operation, account: &self.account.id, access: self.access }
+    }
+
+    /// Roles distinguish the operations of a batch; nothing else does.
+    fn required_actions(&self, operation: &Operation<'_>) -> pleiad_model::Result<ActionSet> {
+        required_actions(operation, matches!(self.caller, Caller::Principal(_)))
     }
 
     /// There is one write region, so conflicts never occur and the feed is always empty.
     fn conflicts(&self, operation: &Operation<'_>) -> Handled {
-        let admitted = self.engine.admit(operation.container_name()?, operation.options.intended_container)?;
+        let admitted = self.admit_container(operation, Addressed::Parent)?;
         match operation.kind {
             OperationKind::List => {}
             OperationKind::Query => {

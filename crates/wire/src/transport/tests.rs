@@ -311,6 +311,6 @@ fn an_unusable_certificate_is_explained() {
         [("", ""), ("not PEM", "not PEM"), ("-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----", "")]
     {
         let error = tls_config(certificate.as_bytes(), key.as_bytes()).unwrap_err();
-        assert!(error.message.starts_with("TLS cannot be set up"), "{error}");
+        assert!(error.to_string().starts_with("TLS cannot be set up"), "{error}");
     }
 }

@@ -44,7 +44,7 @@ async fn an_alert_is_one_post_of_json() {
 #[tokio::test]
 async fn an_error_status_is_reported() {
     let (_, outcome) = post_alert("HTTP/1.1 500 Oops\r\ncontent-length: 0\r\n\r\n").await;
-    assert!(outcome.unwrap_err().message.contains("500"));
+    assert!(outcome.unwrap_err().to_string().contains("500"));
 }
 
 #[test]

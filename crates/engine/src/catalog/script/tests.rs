@@ -33,7 +33,7 @@ async fn s3_scripts_survive_a_restart_and_are_deleted_with_their_container() {
     engine.close().await;
     drop(engine);
     let engine = open(disk(dir.path()), LIMITS).await;
-    let scripts = admit(&engine, "a").container.scripts.clone();
+    let scripts = admit(&engine, "a").container().scripts.clone();
     let again = scripts.get(made.rid).unwrap();
     assert_eq!(again.definition.to_object(), *parse(text).as_object().unwrap());
     assert_eq!((again.version, scripts.iter().count()), (made.version, 1));
@@ -50,10 +50,10 @@ async fn a_container_has_at_most_100_stored_procedures() {
         create_procedure(&engine, rid, &n.to_string()).await.unwrap();
     }
     assert_eq!(create_procedure(&engine, rid, "more").await.err().unwrap().kind, Kind::QuotaExceeded);
-    let first = admit(&engine, "c").container.scripts.named(ScriptKind::StoredProcedure, "0").unwrap().rid;
+    let first = admit(&engine, "c").container().scripts.named(ScriptKind::StoredProcedure, "0").unwrap().rid;
     engine.catalog.delete_script(first).await.unwrap();
     let made = create_procedure(&engine, rid, "more").await.unwrap();
-    assert_eq!(admit(&engine, "c").container.scripts.of(ScriptKind::StoredProcedure).last().unwrap().rid, made.rid);
+    assert_eq!(admit(&engine, "c").container().scripts.of(ScriptKind::StoredProcedure).last().unwrap().rid, made.rid);
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn kind_of<T>(result: Result<T>) -> Option<Kind> {
 #[tokio::test]
 async fn users_and_permissions_survive_a_restart_and_are_deleted_with_their_owners() {
     let engine = account().await;
-    let db = engine.find_database("db").unwrap().rid;
+    let db = find_database(&engine, "db").unwrap().rid;
     let other = engine.catalog.create_database("other", ThroughputRequest::Unspecified).await.unwrap().rid;
     let ann = engine.catalog.put_user(db, "ann", PutMode::Create).await.unwrap().0;
     let bob = engine.catalog.put_user(db, "bob", PutMode::Create).await.unwrap().0;
@@ -71,7 +71,7 @@ async fn users_and_permissions_survive_a_restart_and_are_deleted_with_their_owne
 #[tokio::test]
 async fn names_and_resources_are_unique() {
     let engine = account().await;
-    let db = engine.find_database("db").unwrap().rid;
+    let db = find_database(&engine, "db").unwrap().rid;
     let ann = engine.catalog.put_user(db, "ann", PutMode::Create).await.unwrap().0;
     let bob = engine.catalog.put_user(db, "bob", PutMode::Create).await.unwrap().0;
     assert_eq!(kind_of(engine.catalog.put_user(db, "ann", PutMode::Create).await), Some(Kind::Conflict));
@@ -95,7 +95,7 @@ async fn names_and_resources_are_unique() {
 #[tokio::test]
 async fn concurrent_upserts_of_one_name_create_one_user() {
     let engine = account().await;
-    let db = engine.find_database("db").unwrap().rid;
+    let db = find_database(&engine, "db").unwrap().rid;
     let put = || engine.catalog.put_user(db, "ann", PutMode::Upsert(Precondition::None));
     let (one, other) = tokio::join!(put(), put());
     let ((one, first), (other, second)) = (one.unwrap(), other.unwrap());

@@ -8,6 +8,7 @@ use pleiad_model::resource_id::{ItemRid, ScriptKind};
 use pleiad_storage::{AnyStore, Memory};
 
 use super::*;
+use crate::Engine;
 use crate::catalog::{NewContainer, PermissionGrant, PutMode, ScriptDefinition};
 use crate::testing::*;
 use crate::{Admitted, ContainerName, FeedRange, PageLimit, ThroughputRequest, Verb, WriteOptions};
@@ -17,7 +18,7 @@ const DOCNUM: u64 = 7;
 const QUOTA: PageLimit = PageLimit { items: 10_000, bytes: 1 << 30 };
 
 fn at(engine: &Engine, database: &str, container: &str) -> Admitted {
-    engine.admit(ContainerName::Named { database, container }, None).unwrap()
+    at_container(engine, ContainerName::Named { database, container }).unwrap()
 }
 
 /// Items with their etags and times, by id.
@@ -63,8 +64,8 @@ async fn shop(store: impl Into<AnyStore>) -> Arc<Engine> {
 }
 
 async fn run_copy(engine: &Engine, to: &str) -> JobOutcome {
-    let job = engine.copy_database("db", to).await.unwrap();
-    engine.wait_for_job(job).await.unwrap().outcome.unwrap()
+    let job = engine.catalog.begin_copy("db", to).await.unwrap();
+    engine.catalog.jobs().wait_ended(job).await.unwrap().outcome.unwrap()
 }
 
 #[tokio::test]
@@ -72,13 +73,16 @@ async fn a_copy_is_complete_and_independent() {
     let dir = tempfile::tempdir().unwrap();
     for store in [AnyStore::Memory(Memory::new()), AnyStore::Embedded(disk(dir.path()))] {
         let engine = shop(store).await;
-        let job = engine.split(ContainerName::Named { database: "db", container: "c" }, None, None).await.unwrap();
-        engine.wait_for_job(job).await.unwrap();
+        let job = engine
+            .split(at_container(&engine, ContainerName::Named { database: "db", container: "c" }).unwrap(), None, None)
+            .await
+            .unwrap();
+        engine.catalog.jobs().wait_ended(job).await.unwrap();
         assert_eq!(run_copy(&engine, "copy").await, JobOutcome::Done);
         for container in ["c", "small"] {
             assert_eq!(items(&engine, "copy", container).await, items(&engine, "db", container).await);
         }
-        let (old, new) = (engine.find_database("db").unwrap(), engine.find_database("copy").unwrap());
+        let (old, new) = (find_database(&engine, "db").unwrap(), find_database(&engine, "copy").unwrap());
         let (was, is) = (old.container("c").unwrap(), new.container("c").unwrap());
         assert_eq!(is.definition, was.definition);
         assert_eq!(items_per_partition(is), items_per_partition(was));
@@ -116,11 +120,11 @@ fn resources(database: &crate::Database) -> Vec<String> {
 async fn grants_on_other_databases_are_copied_unchanged() {
     let engine = shop(Memory::new()).await;
     let (db, away) = (
-        engine.find_database("db").unwrap(),
+        find_database(&engine, "db").unwrap(),
         engine.catalog.create_database("away", ThroughputRequest::Unspecified).await.unwrap(),
     );
     try_container(&engine, "away", "c", &["/pk"], ThroughputRequest::Unspecified).await.unwrap();
-    let far = engine.find_database("away").unwrap().container("c").unwrap().rid;
+    let far = find_database(&engine, "away").unwrap().container("c").unwrap().rid;
     let small = db.container("small").unwrap().rid;
     let written = [
         "dbs/away/colls/c".to_owned(),
@@ -136,7 +140,7 @@ async fn grants_on_other_databases_are_copied_unchanged() {
         engine.catalog.put_permission(user.rid, &n.to_string(), grant, PutMode::Create).await.unwrap();
     }
     assert_eq!(run_copy(&engine, "p%41q").await, JobOutcome::Done);
-    let copy = engine.find_database("p%41q").unwrap();
+    let copy = find_database(&engine, "p%41q").unwrap();
     let granted = resources(&copy);
     let small = copy.container("small").unwrap().rid;
     assert_eq!(granted[2..6], written[..4], "grants on other databases or on missing resources");
@@ -148,43 +152,43 @@ async fn grants_on_other_databases_are_copied_unchanged() {
 async fn a_copy_is_a_snapshot_and_becomes_visible_when_complete() {
     let engine = shop(Memory::new()).await;
     let before = items(&engine, "db", "c").await;
-    engine.hold_jobs_at(JobStep::Copy);
-    let job = engine.copy_database("db", "copy").await.unwrap();
-    engine.wait_until_job_held_at(JobStep::Copy).await;
+    engine.catalog.jobs().hold(JobStep::Copy);
+    let job = engine.catalog.begin_copy("db", "copy").await.unwrap();
+    engine.catalog.jobs().wait_held_at(JobStep::Copy).await;
     put(&engine, "db", "c", "later").await.unwrap();
     try_container(&engine, "db", "later", &["/pk"], ThroughputRequest::Unspecified).await.unwrap();
-    assert!(engine.find_database("copy").is_err());
+    assert!(find_database(&engine, "copy").is_err());
     let taken = engine.catalog.create_database("copy", ThroughputRequest::Unspecified).await;
     assert_eq!(taken.map(drop).unwrap_err().kind, Kind::Conflict);
-    assert_eq!(engine.copy_database("db", "copy").await.unwrap_err().kind, Kind::Conflict);
-    engine.release_jobs_at(JobStep::Copy);
-    assert_eq!(engine.wait_for_job(job).await.unwrap().outcome, Some(JobOutcome::Done));
+    assert_eq!(engine.catalog.begin_copy("db", "copy").await.unwrap_err().kind, Kind::Conflict);
+    engine.catalog.jobs().release(JobStep::Copy);
+    assert_eq!(engine.catalog.jobs().wait_ended(job).await.unwrap().outcome, Some(JobOutcome::Done));
     assert_eq!(items(&engine, "copy", "c").await, before);
-    assert_eq!(engine.find_database("copy").unwrap().containers.len(), 2);
+    assert_eq!(find_database(&engine, "copy").unwrap().containers.len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_copy_that_is_cancelled_or_loses_its_source_leaves_nothing() {
     for step in [JobStep::Prepare, JobStep::Copy, JobStep::Publish] {
         let engine = shop(Memory::new()).await;
-        engine.hold_jobs_at(step);
-        let job = engine.copy_database("db", "copy").await.unwrap();
-        engine.wait_until_job_held_at(step).await;
-        assert_eq!(engine.cancel_job(job).await.unwrap().outcome, Some(JobOutcome::Cancelled), "{step}");
-        engine.release_jobs_at(step);
+        engine.catalog.jobs().hold(step);
+        let job = engine.catalog.begin_copy("db", "copy").await.unwrap();
+        engine.catalog.jobs().wait_held_at(step).await;
+        assert_eq!(engine.catalog.jobs().cancel(job).await.unwrap().outcome, Some(JobOutcome::Cancelled), "{step}");
+        engine.catalog.jobs().release(step);
         wait_until_shards_dropped(&engine).await;
-        assert!(engine.find_database("copy").is_err() && engine.catalog.tree().copies.is_empty());
+        assert!(find_database(&engine, "copy").is_err() && engine.catalog.tree().copies.is_empty());
         assert_eq!(run_copy(&engine, "copy").await, JobOutcome::Done, "the name is free again");
         assert_sound(&engine).await;
     }
     let engine = shop(Memory::new()).await;
-    engine.hold_jobs_at(JobStep::Copy);
-    let job = engine.copy_database("db", "copy").await.unwrap();
-    engine.wait_until_job_held_at(JobStep::Copy).await;
-    let rid = engine.find_database("db").unwrap().rid;
+    engine.catalog.jobs().hold(JobStep::Copy);
+    let job = engine.catalog.begin_copy("db", "copy").await.unwrap();
+    engine.catalog.jobs().wait_held_at(JobStep::Copy).await;
+    let rid = find_database(&engine, "db").unwrap().rid;
     engine.catalog.delete_database(rid).await.unwrap();
-    engine.release_jobs_at(JobStep::Copy);
-    assert!(matches!(engine.wait_for_job(job).await.unwrap().outcome, Some(JobOutcome::Failed(_))));
+    engine.catalog.jobs().release(JobStep::Copy);
+    assert!(matches!(engine.catalog.jobs().wait_ended(job).await.unwrap().outcome, Some(JobOutcome::Failed(_))));
     wait_until_shards_dropped(&engine).await;
     assert!(engine.catalog.tree().databases.is_empty());
     assert_sound(&engine).await;
@@ -198,14 +202,14 @@ async fn a_copy_restarts_after_a_crash() {
         engine.catalog.create_database("db", ThroughputRequest::Unspecified).await.unwrap();
         container(&engine, "c", &["/pk"], 4).await;
         put(&engine, "db", "c", "1").await.unwrap();
-        engine.hold_jobs_at(step);
-        let job = engine.copy_database("db", "copy").await.unwrap();
-        engine.wait_until_job_held_at(step).await;
+        engine.catalog.jobs().hold(step);
+        let job = engine.catalog.begin_copy("db", "copy").await.unwrap();
+        engine.catalog.jobs().wait_held_at(step).await;
         put(&engine, "db", "c", "2").await.unwrap();
         engine.close().await;
         drop(engine);
         let engine = reopen(store, LIMITS).await;
-        assert_eq!(engine.wait_for_job(job).await.unwrap().outcome, Some(JobOutcome::Done), "{step}");
+        assert_eq!(engine.catalog.jobs().wait_ended(job).await.unwrap().outcome, Some(JobOutcome::Done), "{step}");
         assert_eq!(items(&engine, "copy", "c").await.len(), 2, "{step}: the copy took a new snapshot");
         wait_until_shards_dropped(&engine).await;
         assert_sound(&engine).await;
@@ -217,18 +221,18 @@ async fn a_copy_restarts_after_a_crash() {
 async fn a_copy_of_a_scaling_container_gets_its_partitions() {
     let engine = shop(Memory::new()).await;
     let offer = |database: &str| {
-        let rid = engine.find_database(database).unwrap().container("c").unwrap().rid;
+        let rid = find_database(&engine, database).unwrap().container("c").unwrap().rid;
         engine.catalog.tree().offer(crate::OfferOwner::Container(rid)).unwrap().clone()
     };
-    engine.hold_jobs_at(JobStep::CatchUp);
+    engine.catalog.jobs().hold(JobStep::CatchUp);
     let raise = |ru| crate::OfferChange::To(ThroughputRequest::Manual(ru));
     engine.catalog.replace_offer(offer("db").rid, raise(60_000), None).await.unwrap();
-    engine.wait_until_job_held_at(JobStep::CatchUp).await;
+    engine.catalog.jobs().wait_held_at(JobStep::CatchUp).await;
     assert_eq!(run_copy(&engine, "copy").await, JobOutcome::Done);
-    assert_eq!(engine.find_database("copy").unwrap().container("c").unwrap().partitions.len(), 4, "not split yet");
-    engine.release_jobs_at(JobStep::CatchUp);
+    assert_eq!(find_database(&engine, "copy").unwrap().container("c").unwrap().partitions.len(), 4, "not split yet");
+    engine.catalog.jobs().release(JobStep::CatchUp);
     for database in ["db", "copy"] {
-        while engine.find_database(database).unwrap().container("c").unwrap().partitions.len() < 6 {
+        while find_database(&engine, database).unwrap().container("c").unwrap().partitions.len() < 6 {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
         engine.catalog.replace_offer(offer(database).rid, raise(50_000), None).await.unwrap();
@@ -240,9 +244,9 @@ async fn a_copy_of_a_scaling_container_gets_its_partitions() {
 async fn names_of_copies_are_checked() {
     let engine = shop(Memory::new()).await;
     for wrong in ["", "a/b", "a?", &"n".repeat(256)] {
-        assert_eq!(engine.copy_database("db", wrong).await.unwrap_err().kind, Kind::Invalid, "{wrong:?}");
+        assert_eq!(engine.catalog.begin_copy("db", wrong).await.unwrap_err().kind, Kind::Invalid, "{wrong:?}");
     }
-    assert_eq!(engine.copy_database("none", "copy").await.unwrap_err().kind, Kind::NotFound);
-    assert_eq!(engine.copy_database("db", "db").await.unwrap_err().kind, Kind::Conflict);
+    assert_eq!(engine.catalog.begin_copy("none", "copy").await.unwrap_err().kind, Kind::NotFound);
+    assert_eq!(engine.catalog.begin_copy("db", "db").await.unwrap_err().kind, Kind::Conflict);
     assert_eq!(run_copy(&engine, &"n".repeat(255)).await, JobOutcome::Done);
 }

@@ -39,7 +39,7 @@ async fn try_add_index(
     definition: ContainerDefinition,
     throughput: ThroughputRequest,
 ) -> Result<Arc<Container>> {
-    let database = engine.find_database("db").unwrap().rid;
+    let database = find_database(engine, "db").unwrap().rid;
     engine.catalog.create_container(database, NewContainer { definition, throughput }).await
 }
 
@@ -304,16 +304,16 @@ impl TestRng {
 
 async fn split(engine: &Engine, name: &str) {
     let named = ContainerName::Named { database: "db", container: name };
-    let Ok(job) = engine.split(named, None, None).await else { return };
-    engine.wait_for_job(job).await.unwrap();
+    let Ok(job) = engine.split(at_container(engine, named).unwrap(), None, None).await else { return };
+    engine.catalog.jobs().wait_ended(job).await.unwrap();
 }
 
 async fn merge(engine: &Engine, name: &str) {
     // The job waits for readers that hold its partitions; here none does.
     let ranges: Vec<u32> = admit(engine, name).container().partitions.iter().map(|one| one.range.id).take(2).collect();
     let named = ContainerName::Named { database: "db", container: name };
-    let Ok(job) = engine.merge(named, &ranges).await else { return };
-    engine.wait_for_job(job).await.unwrap();
+    let Ok(job) = engine.merge(at_container(engine, named).unwrap(), &ranges).await else { return };
+    engine.catalog.jobs().wait_ended(job).await.unwrap();
 }
 
 async fn restart(engine: Arc<Engine>) -> Arc<Engine> {
@@ -384,9 +384,9 @@ async fn in_a_copied_database_an_index_follows_the_copied_source() {
     }
     // Copied there and back, at any progress of the index: part of it was built in the first database, under these ids.
     for (from, to) in [("db", "copy"), ("copy", "db")] {
-        let job = engine.copy_database(from, to).await.unwrap();
-        assert_eq!(engine.wait_for_job(job).await.unwrap().outcome, Some(JobOutcome::Done));
-        let rid = engine.find_database(from).unwrap().rid;
+        let job = engine.catalog.begin_copy(from, to).await.unwrap();
+        assert_eq!(engine.catalog.jobs().wait_ended(job).await.unwrap().outcome, Some(JobOutcome::Done));
+        let rid = find_database(&engine, from).unwrap().rid;
         engine.catalog.delete_database(rid).await.unwrap();
     }
     delete(&engine, &admit(&engine, "orders"), "7", "p").await.result.unwrap();
@@ -419,8 +419,10 @@ async fn expired_and_deleted_items_leave_the_index() {
 
     engine.delete_by_partition_key(&admit(&engine, "orders"), Some(&pk("p1"))).await.result.unwrap();
     env.advance_ms(11_000);
-    purge_account(&engine.catalog.current().upgrade().unwrap(), &mut PurgeScans::default(), &*engine.env, || true)
-        .await;
+    purge_account(&engine.catalog.current().upgrade().unwrap(), &mut PurgeScans::default(), &*engine.env, async || {
+        true
+    })
+    .await;
     wait_caught_up(&engine, "by_city").await;
     let left = index_items(&engine, "by_city").await;
     assert_eq!(left, expected_items(&engine, definition).await);

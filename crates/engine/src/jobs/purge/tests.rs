@@ -6,7 +6,7 @@ use crate::testing::*;
 use crate::*;
 use pleiad_model::env::ManualEnv;
 use pleiad_model::policy::{ChangeFeedPolicy, ContainerDefinition};
-use pleiad_model::{Object, Value};
+use pleiad_model::{Kind, Object, Value};
 
 const START_MS: u64 = 1_700_000_000_000;
 
@@ -99,7 +99,7 @@ impl World {
     }
 
     async fn purge(&self, scans: &mut PurgeScans) {
-        purge_account(&self.engine.catalog.current().upgrade().unwrap(), scans, self.env.as_ref(), || true).await;
+        purge_account(&self.engine.catalog.current().upgrade().unwrap(), scans, self.env.as_ref(), async || true).await;
     }
 
     /// The number of stored items, expired or not.

@@ -17,18 +17,18 @@ const NAMED: &str = r#"{"includedPaths":[{"path":"/pk/?"},{"path":"/missing/?"}]
 const WIDE: &str = r#"{"compositeIndexes":[[{"path":"/pk"},{"path":"/_ts","order":"descending"}]]}"#;
 
 async fn replace(engine: &Engine, policy: &str) -> Result<Arc<Container>> {
-    let rid = admit(engine, "c").container.rid;
+    let rid = admit(engine, "c").container().rid;
     let key = r#"{"paths":["/pk"],"kind":"Hash","version":2}"#;
     let body = parse(&format!(r#"{{"id":"c","partitionKey":{key},"indexingPolicy":{policy}}}"#));
     engine.catalog.replace_container(rid, |old| old.replace(&body)).await
 }
 
 fn indexes(engine: &Engine, name: &str) -> bool {
-    admit(engine, "c").container.usable_index().indexes(&[PathStep::Property(name.to_owned())])
+    admit(engine, "c").container().schema.usable_index().indexes(&[PathStep::Property(name.to_owned())])
 }
 
 async fn wait_reindexed(engine: &Engine) {
-    while admit(engine, "c").container.index_transformation.is_some() {
+    while admit(engine, "c").container().index_transformation.is_some() {
         tokio::task::yield_now().await;
     }
 }
@@ -42,10 +42,10 @@ async fn existing_items_get_the_new_index() {
         let etag = replace(&engine, policy).await.unwrap().version;
         assert_sound(&engine).await;
         wait_reindexed(&engine).await;
-        let now = admit(&engine, "c").container;
+        let now = admit(&engine, "c").container().clone();
         assert_eq!((now.version, now.index_percent()), (etag, 100), "{policy}");
         assert_eq!(indexes(&engine, "pk"), policy != NONE);
-        assert_eq!(now.usable_index().composites().len(), usize::from(policy == WIDE));
+        assert_eq!(now.schema.usable_index().composites().len(), usize::from(policy == WIDE));
         assert_sound(&engine).await;
     }
 }

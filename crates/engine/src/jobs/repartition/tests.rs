@@ -3,11 +3,11 @@
 mod transactions; // batches and delete by partition key meanwhile
 mod unique; // unique constraints meanwhile
 
+use pleiad_model::{Kind, Object, Value};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pleiad_model::partition_key::{EpkRange, midpoint};
-use pleiad_model::{Object, Value};
 use pleiad_storage::testing::{FaultPlan, FaultPoint, Faulty};
 use pleiad_storage::{AnyStore, Memory};
 
@@ -36,7 +36,7 @@ async fn prepare(engine: &Arc<Engine>) {
 }
 
 async fn wait_done(engine: &Engine, job: u64) -> JobReport {
-    let report = engine.wait_for_job(job).await.unwrap();
+    let report = engine.catalog.jobs().wait_ended(job).await.unwrap();
     assert_eq!(report.outcome, Some(JobOutcome::Done));
     report
 }
@@ -47,12 +47,17 @@ async fn wait_published(engine: &Engine, job: u64) {
         tokio::task::yield_now().await;
     }
     assert!(
-        engine.jobs().iter().all(|report| report.outcome.as_ref().is_none_or(|outcome| *outcome == JobOutcome::Done))
+        engine
+            .catalog
+            .jobs()
+            .reports()
+            .iter()
+            .all(|report| report.outcome.as_ref().is_none_or(|outcome| *outcome == JobOutcome::Done))
     );
 }
 
 fn ids(engine: &Engine) -> Vec<u32> {
-    admit(engine, "c").container.map.ranges().iter().map(|range| range.id).collect()
+    admit(engine, "c").container().map.ranges().iter().map(|range| range.id).collect()
 }
 
 /// Clients that remember the responses they got. No request may fail.
@@ -146,7 +151,7 @@ async fn check_items(engine: &Arc<Engine>, known: &BTreeMap<String, Option<i64>>
         read(engine, &at, &n.to_string(), &(n % 90).to_string()).await.result.unwrap();
     }
     let live = known.values().flatten().count() as u64;
-    assert_eq!(at.container.items(), 600 + live);
+    assert_eq!(at.container().items(), 600 + live);
     engine.catalog.tasks().wait_idle().await;
     assert_sound(engine).await;
 }
@@ -155,26 +160,26 @@ async fn check_items(engine: &Arc<Engine>, known: &BTreeMap<String, Option<i64>>
 async fn s48_s49_splits_and_merges_are_invisible_to_clients() {
     let engine = one_partition().await;
     let clients = Clients::start(&engine);
-    let job = engine.split(C, None, None).await.unwrap();
+    let job = engine.split(at_container(&engine, C).unwrap(), None, None).await.unwrap();
     wait_published(&engine, job).await;
     assert_eq!(ids(&engine), [1, 2]);
     clients.wait_for_writes().await;
-    let job = engine.split(C, Some(2), None).await.unwrap();
+    let job = engine.split(at_container(&engine, C).unwrap(), Some(2), None).await.unwrap();
     wait_published(&engine, job).await;
     assert_eq!(ids(&engine), [1, 3, 4]);
     clients.wait_for_writes().await;
-    let job = engine.merge(C, &[1, 3]).await.unwrap();
+    let job = engine.merge(at_container(&engine, C).unwrap(), &[1, 3]).await.unwrap();
     wait_published(&engine, job).await;
     assert_eq!(ids(&engine), [5, 4]);
     clients.wait_for_writes().await;
     let known = clients.stop().await;
-    let map = admit(&engine, "c").container.map.clone();
+    let map = admit(&engine, "c").container().map.clone();
     assert_eq!(
         (map.epoch, &map.ranges()[0].parents[..], &map.ranges()[1].parents[..]),
         (4, &[0, 1, 2, 3][..], &[0, 2][..])
     );
     check_items(&engine, &known).await;
-    let reports = engine.jobs();
+    let reports = engine.catalog.jobs().reports();
     assert!(reports.len() == 3 && reports.iter().all(|report| report.fence_ms.is_some() && report.figures.items > 0));
 }
 
@@ -186,27 +191,27 @@ async fn s45_s46_s47_a_split_halves_and_keeps_every_key_whole() {
     for n in 0..600 {
         etags.push(read(&engine, &before, &n.to_string(), &(n % 90).to_string()).await.result.unwrap());
     }
-    let job = engine.split(C, Some(0), None).await.unwrap();
+    let job = engine.split(at_container(&engine, C).unwrap(), Some(0), None).await.unwrap();
     wait_published(&engine, job).await;
     let at = admit(&engine, "c");
-    let [lower, upper] = at.container.map.ranges() else { panic!("two ranges") };
+    let [lower, upper] = at.container().map.ranges() else { panic!("two ranges") };
     assert_eq!((&lower.parents[..], &upper.parents[..]), (&[0][..], &[0][..]));
     let middle = (lower.keys.max.clone(), upper.keys.min.clone());
-    assert!(middle.0 == middle.1 && lower.keys.min == before.container.map.ranges()[0].keys.min);
+    assert!(middle.0 == middle.1 && lower.keys.min == before.container().map.ranges()[0].keys.min);
     for (n, was) in etags.iter().enumerate() {
         let now = read(&engine, &at, &n.to_string(), &(n % 90).to_string()).await.result.unwrap();
         assert_eq!(now, *was, "the same item, docnum, LSN and etag");
     }
-    let lsn = before.container.partitions[0].lsn();
-    assert!(at.container.partitions.iter().all(|partition| partition.lsn() == lsn));
-    assert_eq!(at.container.version, before.container.version, "the container's etag stays");
+    let lsn = before.container().partitions[0].lsn();
+    assert!(at.container().partitions.iter().all(|partition| partition.lsn() == lsn));
+    assert_eq!(at.container().version, before.container().version, "the container's etag stays");
 }
 
 #[tokio::test]
 async fn session_tokens_of_a_parent_are_valid_at_its_children() {
     let engine = one_partition().await;
     let served_by = create(&engine, &admit(&engine, "c"), "x", "x").await.served_by.unwrap();
-    let job = engine.split(C, None, None).await.unwrap();
+    let job = engine.split(at_container(&engine, C).unwrap(), None, None).await.unwrap();
     wait_published(&engine, job).await;
     let at = admit(&engine, "c");
     let read = async |token: (u32, u64)| {
@@ -217,7 +222,7 @@ async fn session_tokens_of_a_parent_are_valid_at_its_children() {
     let next = create(&engine, &at, "y", "x").await.served_by.unwrap();
     assert_eq!(next.lsn, served_by.lsn + 1, "children continue from the parent's LSN");
     let ids = ids(&engine);
-    let job = engine.merge(C, &ids).await.unwrap();
+    let job = engine.merge(at_container(&engine, C).unwrap(), &ids).await.unwrap();
     wait_published(&engine, job).await;
     let merged = create(&engine, &admit(&engine, "c"), "z", "x").await.served_by.unwrap();
     assert_eq!(merged.lsn, next.lsn + 2, "a merged partition begins after all LSNs of its parents");
@@ -227,11 +232,11 @@ async fn session_tokens_of_a_parent_are_valid_at_its_children() {
 async fn writers_wait_at_the_fence_and_readers_do_not() {
     let engine = one_partition().await;
     for step in [JobStep::Fence, JobStep::Publish] {
-        engine.hold_jobs_at(step);
+        engine.catalog.jobs().hold(step);
         let owner =
             create(&engine, &admit(&engine, "c"), &format!("before {step}"), "w").await.served_by.unwrap().range;
-        let job = engine.split(C, Some(owner), None).await.unwrap();
-        engine.wait_until_job_held_at(step).await;
+        let job = engine.split(at_container(&engine, C).unwrap(), Some(owner), None).await.unwrap();
+        engine.catalog.jobs().wait_held_at(step).await;
         let at = admit(&engine, "c");
         let writer = tokio::spawn({
             let engine = engine.clone();
@@ -239,7 +244,7 @@ async fn writers_wait_at_the_fence_and_readers_do_not() {
         });
         assert!(read(&engine, &at, "5", "5").await.result.is_ok());
         assert!(!writer.is_finished());
-        engine.release_jobs_at(step);
+        engine.catalog.jobs().release(step);
         let served_by = writer.await.unwrap();
         drop(at);
         wait_done(&engine, job).await;
@@ -253,14 +258,17 @@ async fn writers_wait_at_the_fence_and_readers_do_not() {
 async fn the_parent_is_dropped_after_its_readers_finish() {
     let engine = one_partition().await;
     let old = admit(&engine, "c");
-    engine.hold_jobs_at(JobStep::Drop);
-    let job = engine.split(C, None, None).await.unwrap();
-    engine.wait_until_job_held_at(JobStep::Drop).await;
-    engine.release_jobs_at(JobStep::Drop);
+    engine.catalog.jobs().hold(JobStep::Drop);
+    let job = engine.split(at_container(&engine, C).unwrap(), None, None).await.unwrap();
+    engine.catalog.jobs().wait_held_at(JobStep::Drop).await;
+    engine.catalog.jobs().release(JobStep::Drop);
     for n in 0..600 {
         assert!(read(&engine, &old, &n.to_string(), &(n % 90).to_string()).await.result.is_ok());
     }
-    assert!(engine.jobs().iter().all(|report| report.outcome.is_none()), "the job waits for this reader");
+    assert!(
+        engine.catalog.jobs().reports().iter().all(|report| report.outcome.is_none()),
+        "the job waits for this reader"
+    );
     drop(old);
     wait_done(&engine, job).await;
     wait_until_shards_dropped(&engine).await;
@@ -274,17 +282,17 @@ async fn s59_a_job_resumes_after_a_stop_at_any_step() {
     for (step, merge) in STEPS.into_iter().flat_map(|step| [(step, false), (step, true)]) {
         let engine = one_partition().await;
         if merge {
-            let job = engine.split(C, None, None).await.unwrap();
+            let job = engine.split(at_container(&engine, C).unwrap(), None, None).await.unwrap();
             wait_done(&engine, job).await;
         }
         let clients = Clients::start(&engine);
-        engine.hold_jobs_at(step);
+        engine.catalog.jobs().hold(step);
         let ids_before = ids(&engine);
         match merge {
-            true => engine.merge(C, &ids_before).await.unwrap(),
-            false => engine.split(C, None, None).await.unwrap(),
+            true => engine.merge(at_container(&engine, C).unwrap(), &ids_before).await.unwrap(),
+            false => engine.split(at_container(&engine, C).unwrap(), None, None).await.unwrap(),
         };
-        engine.wait_until_job_held_at(step).await;
+        engine.catalog.jobs().wait_held_at(step).await;
         if step < JobStep::Fence {
             clients.wait_for_writes().await;
         }
@@ -334,7 +342,7 @@ async fn a_crash_at_any_commit_loses_nothing() {
         let engine = open(AnyStore::Faulty(Faulty::new(Memory::new(), script.clone())), ONE).await;
         prepare(&engine).await;
         script.fail(call, at / 2);
-        let begun = engine.split(C, None, None).await;
+        let begun = engine.split(at_container(&engine, C).unwrap(), None, None).await;
         engine.catalog.tasks().wait_idle().await;
         let engine = restarted(engine, &script).await;
         assert!(begun.is_err() || ids(&engine) == [1, 2], "{at}");
@@ -351,17 +359,17 @@ async fn a_crash_while_a_job_is_aborted_loses_nothing() {
         let script = FaultPlan::default();
         let engine = open(AnyStore::Faulty(Faulty::new(Memory::new(), script.clone())), ONE).await;
         prepare(&engine).await;
-        engine.hold_jobs_at(JobStep::CatchUp);
-        engine.split(C, None, None).await.unwrap();
-        engine.wait_until_job_held_at(JobStep::CatchUp).await;
+        engine.catalog.jobs().hold(JobStep::CatchUp);
+        engine.split(at_container(&engine, C).unwrap(), None, None).await.unwrap();
+        engine.catalog.jobs().wait_held_at(JobStep::CatchUp).await;
         create(&engine, &admit(&engine, "c"), "new", "new").await.result.unwrap();
         script.fail(FaultPoint::Read, 0);
         script.fail(FaultPoint::Commit, at);
-        engine.release_jobs_at(JobStep::CatchUp);
+        engine.catalog.jobs().release(JobStep::CatchUp);
         engine.catalog.tasks().wait_idle().await;
         let engine = restarted(engine, &script).await;
         read(&engine, &admit(&engine, "c"), "new", "new").await.result.unwrap();
-        assert_eq!(admit(&engine, "c").container.items(), 601, "{at}");
+        assert_eq!(admit(&engine, "c").container().items(), 601, "{at}");
         assert_sound(&engine).await;
     }
 }
@@ -372,12 +380,12 @@ async fn a_failed_job_leaves_the_partitions_as_they_were() {
     let engine = open(AnyStore::Faulty(Faulty::new(Memory::new(), script.clone())), ONE).await;
     prepare(&engine).await;
     script.fail(FaultPoint::Ingest, 0);
-    let job = engine.split(C, None, None).await.unwrap();
-    let report = engine.wait_for_job(job).await.unwrap();
+    let job = engine.split(at_container(&engine, C).unwrap(), None, None).await.unwrap();
+    let report = engine.catalog.jobs().wait_ended(job).await.unwrap();
     assert!(matches!(report.outcome, Some(JobOutcome::Failed(_))));
     assert_eq!((ids(&engine), engine.catalog.tree().jobs.len()), (vec![0], 0));
     check_items(&engine, &BTreeMap::new()).await;
-    let job = engine.split(C, None, None).await.unwrap();
+    let job = engine.split(at_container(&engine, C).unwrap(), None, None).await.unwrap();
     wait_done(&engine, job).await;
     check_items(&engine, &BTreeMap::new()).await;
 }
@@ -388,16 +396,16 @@ async fn a_new_indexing_policy_restarts_the_copy() {
     for step in [JobStep::Prepare, JobStep::Copy, JobStep::CatchUp] {
         let engine = one_partition().await;
         let clients = Clients::start(&engine);
-        engine.hold_jobs_at(step);
-        let job = engine.split(C, None, None).await.unwrap();
-        engine.wait_until_job_held_at(step).await;
+        engine.catalog.jobs().hold(step);
+        let job = engine.split(at_container(&engine, C).unwrap(), None, None).await.unwrap();
+        engine.catalog.jobs().wait_held_at(step).await;
         let key = r#"{"paths":["/pk"],"kind":"Hash","version":2}"#;
         let body = parse(&format!(r#"{{"id":"c","partitionKey":{key},"indexingPolicy":{NAMED}}}"#));
-        let rid = admit(&engine, "c").container.rid;
+        let rid = admit(&engine, "c").container().rid;
         engine.catalog.replace_container(rid, |old| old.replace(&body)).await.unwrap();
-        engine.release_jobs_at(step);
+        engine.catalog.jobs().release(step);
         wait_published(&engine, job).await;
-        assert!(admit(&engine, "c").container.index_transformation.is_none());
+        assert!(admit(&engine, "c").container().index_transformation.is_none());
         check_items(&engine, &clients.stop().await).await;
     }
 }
@@ -406,13 +414,13 @@ async fn a_new_indexing_policy_restarts_the_copy() {
 async fn deleting_a_container_ends_its_jobs() {
     for step in [JobStep::Prepare, JobStep::Copy, JobStep::CatchUp] {
         let engine = one_partition().await;
-        engine.hold_jobs_at(step);
-        let job = engine.split(C, None, None).await.unwrap();
-        engine.wait_until_job_held_at(step).await;
-        let gone = admit(&engine, "c").container;
+        engine.catalog.jobs().hold(step);
+        let job = engine.split(at_container(&engine, C).unwrap(), None, None).await.unwrap();
+        engine.catalog.jobs().wait_held_at(step).await;
+        let gone = admit(&engine, "c").container().clone();
         engine.catalog.delete_container(gone.rid).await.unwrap();
-        engine.release_jobs_at(step);
-        assert!(matches!(engine.wait_for_job(job).await.unwrap().outcome, Some(JobOutcome::Failed(_))));
+        engine.catalog.jobs().release(step);
+        assert!(matches!(engine.catalog.jobs().wait_ended(job).await.unwrap().outcome, Some(JobOutcome::Failed(_))));
         engine.catalog.tasks().wait_idle().await;
         wait_until_shards_dropped(&engine).await;
         assert_sound(&engine).await;
@@ -422,35 +430,35 @@ async fn deleting_a_container_ends_its_jobs() {
 #[tokio::test]
 async fn a_paused_job_waits() {
     let engine = one_partition().await;
-    engine.hold_jobs_at(JobStep::Copy);
-    let job = engine.split(C, None, None).await.unwrap();
-    engine.wait_until_job_held_at(JobStep::Copy).await;
-    engine.pause_job(job).unwrap();
-    engine.release_jobs_at(JobStep::Copy);
-    while !engine.jobs().iter().any(|report| report.held && report.figures.rows > 0) {
+    engine.catalog.jobs().hold(JobStep::Copy);
+    let job = engine.split(at_container(&engine, C).unwrap(), None, None).await.unwrap();
+    engine.catalog.jobs().wait_held_at(JobStep::Copy).await;
+    engine.catalog.jobs().pause(job, true).unwrap();
+    engine.catalog.jobs().release(JobStep::Copy);
+    while !engine.catalog.jobs().reports().iter().any(|report| report.held && report.figures.rows > 0) {
         tokio::task::yield_now().await;
     }
-    assert!(engine.jobs()[0].paused && engine.jobs()[0].figures.percent() < 100);
-    engine.resume_job(job).unwrap();
+    assert!(engine.catalog.jobs().reports()[0].paused && engine.catalog.jobs().reports()[0].figures.percent() < 100);
+    engine.catalog.jobs().pause(job, false).unwrap();
     wait_done(&engine, job).await;
-    assert!(engine.pause_job(job).is_err() && engine.pause_job(77).is_err());
+    assert!(engine.catalog.jobs().pause(job, true).is_err() && engine.catalog.jobs().pause(77, true).is_err());
 }
 
 #[tokio::test]
 async fn invalid_splits_and_merges_are_rejected() {
     let engine = one_partition().await;
     let kind = |outcome: Result<u64>| outcome.unwrap_err().kind;
-    assert_eq!(kind(engine.split(C, Some(9), None).await), Kind::Moved { epoch: 1 });
+    assert_eq!(kind(engine.split(at_container(&engine, C).unwrap(), Some(9), None).await), Kind::Moved { epoch: 1 });
     for outside in ["", "FF"] {
         let at = pleiad_model::partition_key::EffectiveKey::parse(outside).unwrap();
-        assert_eq!(kind(engine.split(C, None, Some(at)).await), Kind::Invalid);
+        assert_eq!(kind(engine.split(at_container(&engine, C).unwrap(), None, Some(at)).await), Kind::Invalid);
     }
-    assert_eq!(kind(engine.merge(C, &[0]).await), Kind::Invalid);
-    assert_eq!(kind(engine.merge(C, &[0, 1]).await), Kind::Invalid);
-    engine.hold_jobs_at(JobStep::Copy);
-    let job = engine.split(C, None, None).await.unwrap();
-    assert_eq!(kind(engine.split(C, None, None).await), Kind::Locked);
-    engine.release_jobs_at(JobStep::Copy);
+    assert_eq!(kind(engine.merge(at_container(&engine, C).unwrap(), &[0]).await), Kind::Invalid);
+    assert_eq!(kind(engine.merge(at_container(&engine, C).unwrap(), &[0, 1]).await), Kind::Invalid);
+    engine.catalog.jobs().hold(JobStep::Copy);
+    let job = engine.split(at_container(&engine, C).unwrap(), None, None).await.unwrap();
+    assert_eq!(kind(engine.split(at_container(&engine, C).unwrap(), None, None).await), Kind::Locked);
+    engine.catalog.jobs().release(JobStep::Copy);
     wait_done(&engine, job).await;
 }
 
@@ -501,13 +509,15 @@ async fn s48_pagination_continues_across_splits_and_merges() {
         let mut between = async |page: usize| {
             let ids = ids(&engine);
             let job = match page % 4 {
-                1 if ids.len() > 2 => engine.merge(C, &ids[ids.len() - 2..]).await.unwrap(),
-                3 if ids.len() > 1 => engine.merge(C, &ids[..2]).await.unwrap(),
-                _ => engine.split(C, Some(ids[page % ids.len()]), None).await.unwrap(),
+                1 if ids.len() > 2 => {
+                    engine.merge(at_container(&engine, C).unwrap(), &ids[ids.len() - 2..]).await.unwrap()
+                }
+                3 if ids.len() > 1 => engine.merge(at_container(&engine, C).unwrap(), &ids[..2]).await.unwrap(),
+                _ => engine.split(at_container(&engine, C).unwrap(), Some(ids[page % ids.len()]), None).await.unwrap(),
             };
             wait_done(&engine, job).await;
         };
-        let definition = admit(&engine, "c").container.schema.key.clone().unwrap();
+        let definition = admit(&engine, "c").container().schema.key.clone().unwrap();
         let middle = midpoint(&definition, &EpkRange::FULL).unwrap();
         let halves = [EpkRange { max: middle.clone(), ..EpkRange::FULL }, EpkRange { min: middle, ..EpkRange::FULL }];
         for scopes in [vec![FeedRange::Container], halves.map(|keys| FeedRange::EffectiveKeys(keys, None)).to_vec()] {
@@ -534,7 +544,7 @@ async fn a_continuation_of_a_parent_is_valid_at_its_children() {
         .await
         .result
         .unwrap();
-    let job = engine.split(C, None, None).await.unwrap();
+    let job = engine.split(at_container(&engine, C).unwrap(), None, None).await.unwrap();
     wait_done(&engine, job).await;
     let mut found: Vec<u64> = first.records.iter().map(|record| record.docnum).collect();
     for child in [1, 2] {
@@ -572,10 +582,10 @@ async fn in_one_page(engine: &Engine, at: &crate::Admitted, range: u32, text: &s
 async fn s48_a_replaced_range_can_still_be_listed_and_queried_by_its_id() {
     let engine = one_partition().await;
     for at in [0, 1] {
-        let job = engine.split(C, Some(at), None).await.unwrap();
+        let job = engine.split(at_container(&engine, C).unwrap(), Some(at), None).await.unwrap();
         wait_published(&engine, job).await;
     }
-    let job = engine.merge(C, &[4, 2]).await.unwrap();
+    let job = engine.merge(at_container(&engine, C).unwrap(), &[4, 2]).await.unwrap();
     wait_published(&engine, job).await;
     let at = admit(&engine, "c");
     assert_eq!(ids(&engine), [3, 5]);

@@ -4,7 +4,7 @@ use super::*;
 use crate::testing::*;
 use crate::{ContainerName, Engine, ThroughputRequest, Verb, WriteOptions};
 use pleiad_model::policy::ContainerDefinition;
-use pleiad_model::{Kind, Object, Value};
+use pleiad_model::{Fact, Kind, Object, Value};
 use pleiad_storage::Memory;
 
 const C: ContainerName<'static> = ContainerName::Named { database: "db", container: "c" };
@@ -21,15 +21,15 @@ fn limits(partition_ru_initial: u32) -> PartitionLimits {
 }
 
 async fn set_throughput(engine: &Engine, ru: i64) -> Result<()> {
-    let rid = admit(engine, "c").container.rid;
+    let rid = admit(engine, "c").container().rid;
     let offer = engine.catalog.tree().offer(OfferOwner::Container(rid)).cloned().unwrap();
     engine.catalog.replace_offer(offer.rid, crate::OfferChange::To(ThroughputRequest::Manual(ru)), None).await.map(drop)
 }
 
 fn is_scaling(engine: &Engine) -> bool {
-    let rid = admit(engine, "c").container.rid;
+    let rid = admit(engine, "c").container().rid;
     let offer = engine.catalog.tree().offer(OfferOwner::Container(rid)).cloned().unwrap();
-    engine.catalog.is_scaling(&offer)
+    engine.catalog.tree().is_scaling(&offer, engine.limits())
 }
 
 async fn wait_idle(engine: &Engine) {
@@ -45,18 +45,18 @@ async fn put(engine: &Engine, id: &str, key: &str, bytes: usize) -> crate::Engin
 #[tokio::test]
 async fn s50_s51_s58_throughput_adds_exactly_the_partitions_it_needs() {
     let engine = account_with(limits(10_000), 30_000).await;
-    let before = admit(&engine, "c").container.map.clone();
+    let before = admit(&engine, "c").container().map.clone();
     assert_eq!(before.ranges().len(), 3);
     set_throughput(&engine, 45_000).await.unwrap();
     wait_idle(&engine).await;
-    let after = admit(&engine, "c").container.map.clone();
+    let after = admit(&engine, "c").container().map.clone();
     assert_eq!(after.ranges().len(), 5);
     let untouched = after.ranges().iter().filter(|range| before.ranges().contains(range)).count();
     assert_eq!(untouched, 1, "two were split, one was not");
     assert!(!is_scaling(&engine));
     set_throughput(&engine, 500).await.unwrap();
     wait_idle(&engine).await;
-    assert_eq!(admit(&engine, "c").container.map, after, "lower throughput merges nothing");
+    assert_eq!(admit(&engine, "c").container().map, after, "lower throughput merges nothing");
 }
 
 #[tokio::test]
@@ -65,23 +65,23 @@ async fn s52_s59_successive_and_large_throughput_increases() {
     load(&engine, "c", 300, |n| n.to_string()).await;
     set_throughput(&engine, 130_000).await.unwrap();
     wait_idle(&engine).await;
-    assert_eq!(admit(&engine, "c").container.partitions.len(), 13);
+    assert_eq!(admit(&engine, "c").container().partitions.len(), 13);
     set_throughput(&engine, 170_100).await.unwrap();
     wait_idle(&engine).await;
-    assert_eq!(admit(&engine, "c").container.partitions.len(), 18);
-    assert_eq!(admit(&engine, "c").container.items(), 300);
+    assert_eq!(admit(&engine, "c").container().partitions.len(), 18);
+    assert_eq!(admit(&engine, "c").container().items(), 300);
     assert_sound(&engine).await;
 }
 
 #[tokio::test]
 async fn an_offer_is_pending_until_the_splits_are_done_and_locked_meanwhile() {
     let engine = account_with(limits(10_000), 10_000).await;
-    engine.hold_jobs_at(crate::JobStep::Copy);
+    engine.catalog.jobs().hold(crate::JobStep::Copy);
     set_throughput(&engine, 20_000).await.unwrap();
     assert!(is_scaling(&engine));
-    engine.wait_until_job_held_at(crate::JobStep::Copy).await;
+    engine.catalog.jobs().wait_held_at(crate::JobStep::Copy).await;
     assert_eq!(set_throughput(&engine, 10_000).await.unwrap_err().kind, Kind::Locked);
-    engine.release_jobs_at(crate::JobStep::Copy);
+    engine.catalog.jobs().release(crate::JobStep::Copy);
     wait_idle(&engine).await;
     assert!(!is_scaling(&engine));
     set_throughput(&engine, 10_000).await.unwrap();
@@ -94,7 +94,7 @@ async fn s45_s51_s55_a_full_partition_splits_automatically() {
         put(&engine, &n.to_string(), &format!("k{n}"), 1000).await.result.unwrap();
     }
     wait_idle(&engine).await;
-    let reports = engine.partitions(C).unwrap();
+    let reports = engine.partitions(&at_container(&engine, C).unwrap()).unwrap();
     assert_eq!(reports.len(), 2, "{reports:?}");
     assert!(reports.iter().all(|report| report.range.parents == [0] && report.item_bytes_max == 100_000));
     let (a, b) = (reports[0].items, reports[1].items);
@@ -103,7 +103,7 @@ async fn s45_s51_s55_a_full_partition_splits_automatically() {
         put(&engine, &n.to_string(), &format!("k{n}"), 1000).await.result.unwrap();
     }
     wait_idle(&engine).await;
-    let reports = engine.partitions(C).unwrap();
+    let reports = engine.partitions(&at_container(&engine, C).unwrap()).unwrap();
     assert!(reports.len() >= 6 && reports.iter().all(|report| report.item_bytes <= 110_000), "{reports:?}");
     assert_sound(&engine).await;
 }
@@ -120,9 +120,13 @@ async fn a_full_partition_of_one_key_rejects_growth_but_allows_deletes() {
         }
         wait_idle(&engine).await;
     };
-    assert!(refused.kind == Kind::QuotaExceeded && refused.message.contains("20000 bytes"), "{refused}");
+    let full = Fact::PartitionFull { bytes_max: 20_000, range: 0 };
+    assert_eq!((refused.kind, refused.fact()), (Kind::QuotaExceeded, Some(&full)));
     assert!((18..=20).contains(&written), "{written}");
-    assert!(engine.partitions(C).unwrap()[0].is_unsplittable && engine.jobs().is_empty());
+    assert!(
+        engine.partitions(&at_container(&engine, C).unwrap()).unwrap()[0].is_unsplittable
+            && engine.catalog.jobs().reports().is_empty()
+    );
     assert!(read(&engine, &admit(&engine, "c"), "3", "one").await.result.is_ok());
     assert!(put(&engine, "3", "one", 10).await.result.is_ok(), "smaller is fine");
     assert!(delete(&engine, &admit(&engine, "c"), "4", "one").await.result.is_ok());
@@ -145,8 +149,11 @@ async fn s76_a_container_without_a_key_never_splits() {
     }
     assert_eq!(put("more", 1000).await.unwrap_err().kind, Kind::QuotaExceeded);
     assert!(put("3", 10).await.is_ok());
-    assert_eq!(engine.split(C, None, None).await.unwrap_err().kind, Kind::Invalid);
-    assert_eq!((engine.partitions(C).unwrap().len(), engine.jobs().len()), (1, 0));
+    assert_eq!(engine.split(at_container(&engine, C).unwrap(), None, None).await.unwrap_err().kind, Kind::Invalid);
+    assert_eq!(
+        (engine.partitions(&at_container(&engine, C).unwrap()).unwrap().len(), engine.catalog.jobs().reports().len()),
+        (1, 0)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]

@@ -2,6 +2,7 @@
 
 use pleiad_model::resource_id::ItemRid;
 use pleiad_model::{Consistency, Object, Value};
+use pleiad_partition::Partition;
 use pleiad_storage::testing::{FaultPlan, FaultPoint, Faulty};
 use pleiad_storage::{AnyStore, Memory};
 
@@ -10,7 +11,7 @@ use super::*;
 const C: ContainerName<'static> = ContainerName::Named { database: "db", container: "c" };
 
 fn paid_ru(at: &Admitted) -> f64 {
-    at.container.partitions.iter().map(|partition| partition.governor.usage().total_ru()).sum()
+    at.container().partitions.iter().map(|partition| partition.governor.usage().total_ru()).sum()
 }
 
 fn near(a: f64, b: f64) -> bool {
@@ -32,12 +33,12 @@ async fn create_large(engine: &Engine, at: &Admitted, id: &str, key: &str) -> Re
 fn throttle(engine: &Engine, partition: &Partition) {
     let (kind, delay_ms) = (FaultKind::Throttled, 1);
     let fault = InjectedFault { kind, delay_ms, requests_left: None, until_ms: None };
-    engine.set_fault(C, partition.range.id, fault).unwrap();
+    engine.set_fault(&at_container(engine, C).unwrap(), partition.range.id, fault).unwrap();
 }
 
 fn partition_of(at: &Admitted, key: &str) -> Arc<Partition> {
-    let epk = pk(key).effective(at.container.schema.key.as_ref().unwrap());
-    at.container.partition(at.container.map.locate(&epk)).unwrap().clone()
+    let epk = pk(key).effective(at.container().schema.key.as_ref().unwrap());
+    at.container().partition(at.container().map.locate(&epk)).unwrap().clone()
 }
 
 #[tokio::test]
@@ -121,7 +122,7 @@ async fn looking_for_an_item_after_a_full_page_is_admitted_and_charged() {
     assert!(page.result.unwrap().next.is_some());
     assert!(near(page.charge_ru, 2.0) && near(paid_ru(&at) - before_ru, 2.0), "{}", page.charge_ru);
     // A partition that cannot be asked may have an item.
-    let probed = at.container.partition(1).unwrap().clone();
+    let probed = at.container().partition(1).unwrap().clone();
     throttle(&engine, &probed);
     let requests = probed.governor.usage().requests();
     assert!(list().await.result.unwrap().next.is_some());
@@ -144,13 +145,13 @@ async fn a_truncated_resume_key_is_restored_at_partitions_that_admit_the_query()
     };
     let first = engine.query_items(&at, page(None), None).await.result.unwrap();
     let cursor = first.next.unwrap().shortened(100);
-    let requests = || at.container.partitions.iter().map(|one| one.governor.usage().requests()).collect::<Vec<_>>();
+    let requests = || at.container().partitions.iter().map(|one| one.governor.usage().requests()).collect::<Vec<_>>();
     let (before, before_ru) = (requests(), paid_ru(&at));
     let second = engine.query_items(&at, page(Some(cursor.clone())), None).await;
     assert_eq!(second.result.unwrap().rows.len(), 1);
     assert!(near(paid_ru(&at) - before_ru, second.charge_ru), "{}", second.charge_ru);
     assert!(requests().iter().zip(&before).all(|(now, before)| now > before), "the item is looked for everywhere");
-    throttle(&engine, at.container.partition(0).unwrap());
+    throttle(&engine, at.container().partition(0).unwrap());
     assert!(is_throttled(&engine.query_items(&at, page(Some(cursor)), None).await));
 }
 

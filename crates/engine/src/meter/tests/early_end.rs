@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use pleiad_model::Error;
 use pleiad_model::patch::Patch;
 use pleiad_model::resource_id::{ItemRid, ScriptKind};
+use pleiad_partition::Partition;
 use pleiad_storage::testing::{FaultPlan, FaultPoint, Faulty};
 use pleiad_storage::{AnyStore, Memory};
 
@@ -223,7 +224,7 @@ impl World {
     }
 
     fn partitions(&self) -> &[Arc<Partition>] {
-        &self.at.container.partitions
+        &self.at.container().partitions
     }
 
     fn lsns(&self) -> Vec<u64> {
@@ -244,7 +245,7 @@ impl World {
     }
 
     fn rid(&self) -> Target<'static> {
-        Target::Rid(ItemRid { container: self.at.container.rid, docnum: self.docnum })
+        Target::Rid(ItemRid { container: self.at.container().rid, docnum: self.docnum })
     }
 
     fn first_partition_items(&self) -> usize {
@@ -301,7 +302,7 @@ impl World {
     }
 
     async fn procedure(&self) -> EngineResponse<Executed> {
-        let script = self.at.container.scripts.named(ScriptKind::StoredProcedure, "twice").unwrap();
+        let script = self.at.container().scripts.named(ScriptKind::StoredProcedure, "twice").unwrap();
         self.engine.execute_procedure(&self.at, Some(&pk(KEY)), script, Vec::new(), script_context()).await
     }
 
@@ -320,5 +321,5 @@ fn operation(action: BatchAction, id: Option<&str>, key: &str) -> BatchOperation
 
 fn script_context() -> ScriptContext {
     let (quota_max, quota_used) = Default::default();
-    ScriptContext { cursors: Arc::new(NoCursors), quota_max, quota_used, is_logging: false }
+    ScriptContext { cursors: Arc::new(NoCursors), message: Error::to_string, quota_max, quota_used, is_logging: false }
 }

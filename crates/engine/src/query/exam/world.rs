@@ -16,6 +16,10 @@ use crate::catalog::NewContainer;
 use crate::query::{PageSize, write_item};
 use crate::*;
 
+fn admit(engine: &Engine) -> Admitted {
+    engine.authorize_container(&ServerAuthority, ActionSet::ALL, CONTAINER, Addressed::Parent).unwrap()
+}
+
 /// What a world is made of. The same case makes the same world.
 #[derive(Clone)]
 pub struct Case {
@@ -238,14 +242,14 @@ impl QueryWorld {
         let throughput = ThroughputRequest::Manual(i64::from(case.partitions) * 400);
         let new = NewContainer { definition: case.definition(), throughput };
         engine.catalog.create_container(database, new).await.unwrap_or_else(|error| panic!("{error}\n{case}"));
-        let at = engine.admit(CONTAINER, None).unwrap();
-        assert_eq!(at.container.partitions.len(), case.partitions as usize);
+        let at = admit(&engine);
+        assert_eq!(at.container().partitions.len(), case.partitions as usize);
         let mut world =
             QueryWorld { engine: Arc::new(engine), at, records: Vec::new(), documents: Vec::new(), known: Vec::new() };
         for (item, indexed) in &case.items {
             world.write(item, *indexed).await;
         }
-        let map = &world.at.container.map;
+        let map = &world.at.container().map;
         world.records.sort_by_key(|record| map.locate(&record.epk));
         assert!(world.records.is_sorted_by_key(|record| record.docnum), "later partitions have larger docnums");
         world.documents = world.records.iter().map(|record| world.as_queried(record)).collect();
@@ -254,7 +258,7 @@ impl QueryWorld {
     }
 
     async fn write(&mut self, item: &Value, indexed: Option<bool>) {
-        let key = PartitionKey::extract(self.at.container.schema.key.as_ref().unwrap(), item);
+        let key = PartitionKey::extract(self.at.container().schema.key.as_ref().unwrap(), item);
         let options = WriteOptions { indexed, ..WriteOptions::default() };
         let written = self.engine.create_item(&self.at, Some(&key), Verb::Create, item.clone(), &options).await;
         // A few values are not allowed as partition keys.
@@ -270,7 +274,7 @@ impl QueryWorld {
         }
         let record = &self.records[chance.below(self.records.len())];
         let old = json::parse(record.body()).unwrap();
-        let definition = self.at.container.schema.key.as_ref().unwrap();
+        let definition = self.at.container().schema.key.as_ref().unwrap();
         let key = PartitionKey::extract(definition, &old);
         let id = old.get("id").and_then(Value::as_str).unwrap();
         if chance.once_in(2) {
@@ -285,27 +289,32 @@ impl QueryWorld {
         let _ = self.engine.create_item(&self.at, Some(&key), Verb::Upsert, item, &options).await;
     }
 
+    /// A new request: the deadline of `at` has passed when a test's clock has moved far enough.
+    pub fn new_request(&self) -> Admitted {
+        admit(&self.engine)
+    }
+
     /// Splits the largest partition, if it has more than one key. Later requests use the returned value.
     pub async fn split(&self) -> Admitted {
         self.engine.start_background_work().await.unwrap();
-        if let Ok(job) = self.engine.split(CONTAINER, None, None).await {
+        if let Ok(job) = self.engine.split(admit(&self.engine), None, None).await {
             while self.engine.catalog.tree().jobs.contains_key(&job) {
                 tokio::task::yield_now().await;
             }
         }
-        self.engine.admit(CONTAINER, None).unwrap()
+        admit(&self.engine)
     }
 
     fn as_queried(&self, record: &Record) -> Value {
         let mut text = Vec::new();
-        write_item(self.at.container.rid, &record.view(), &mut text);
+        write_item(self.at.container().rid, &record.view(), &mut text);
         json::parse(&text).unwrap()
     }
 
     /// A random scope, and the keys that it covers.
     pub fn scope(&self, chance: &mut Choices<'_>) -> (FeedRange, EpkRange) {
-        let definition = self.at.container.schema.key.as_ref().unwrap();
-        let ranges = self.at.container.map.ranges();
+        let definition = self.at.container().schema.key.as_ref().unwrap();
+        let ranges = self.at.container().map.ranges();
         let record = self.records.get(chance.below(self.records.len().min(256)));
         match (chance.below(12), record) {
             (0 | 1, Some(record)) => {
@@ -340,11 +349,11 @@ impl QueryWorld {
 impl QueryWorld {
     /// In the order of the partition keys that a filter names, then of insertion.
     pub fn documents_by_key(&self, keys: &EpkRange, asked: &TestQuery) -> Vec<Value> {
-        let definition = self.at.container.schema.key.as_ref().unwrap();
+        let definition = self.at.container().schema.key.as_ref().unwrap();
         let parameters = asked.parameters();
         let bind = BindContext {
             parameters: &parameters,
-            geospatial: self.at.container.definition.geospatial,
+            geospatial: self.at.container().definition.geospatial,
             embeddings: &[],
             full_text: None,
             started_ms: Some(0),

@@ -25,7 +25,7 @@ fn by(name: &str, descending: bool) -> OrderPath {
 
 #[test]
 fn errors_distinguish_a_missing_path_index_from_one_being_built() {
-    let message = |schema: Schema| missing_path_error(&by("n", false), schema.usable_index()).message;
+    let message = |schema: Schema| missing_path_error(&by("n", false), schema.usable_index()).to_string();
     let missing =
         r#"Order-by item requires a corresponding index path. Include "/n/?" in the container's indexing policy."#;
     assert_eq!(message(schema(WITHOUT, None)), missing);
@@ -37,7 +37,7 @@ fn errors_distinguish_a_missing_path_index_from_one_being_built() {
 #[test]
 fn errors_distinguish_a_missing_composite_index_from_one_being_built() {
     let order = [by("a", true), by("n", false)];
-    let message = |schema: Schema| missing_composite_error(&order, schema.usable_index()).message;
+    let message = |schema: Schema| missing_composite_error(&order, schema.usable_index()).to_string();
     assert!(message(schema(WITHOUT, None)).ends_with("to compositeIndexes in the container's indexing policy."));
     assert!(message(schema(WITH, Some(WITHOUT))).contains("being built"));
 }

@@ -102,17 +102,17 @@ impl World {
     }
 
     async fn change_index(&self, index: &str) {
-        let rid = admit(&self.engine, "c").container.rid;
+        let rid = admit(&self.engine, "c").container().rid;
         let body = self.case.body(index);
         self.engine.catalog.replace_container(rid, |old| old.replace(&body)).await.unwrap();
-        while admit(&self.engine, "c").container.index_transformation.is_some() {
+        while admit(&self.engine, "c").container().index_transformation.is_some() {
             tokio::task::yield_now().await;
         }
     }
 
     async fn split(&self) {
-        let job = self.engine.split(C, None, None).await.unwrap();
-        self.engine.wait_for_job(job).await.unwrap();
+        let job = self.engine.split(at_container(&self.engine, C).unwrap(), None, None).await.unwrap();
+        self.engine.catalog.jobs().wait_ended(job).await.unwrap();
     }
 
     /// The distances of all items that have one, in order, by a sort.

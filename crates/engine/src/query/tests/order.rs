@@ -124,10 +124,10 @@ async fn a_scan_for_missing_values_that_times_out_continues_in_the_next_query() 
         let asked =
             TestQuery { text: "SELECT TOP 3 VALUE c.id FROM c ORDER BY c.v".to_owned(), parameters: Vec::new() };
         let query = item_query(&asked, FeedRange::Container, PageSize { rows: 10, bytes: 1 << 20 }, None, false);
-        match world.engine.query_items(&world.at, query, None).await.result {
+        match world.engine.query_items(&world.new_request(), query, None).await.result {
             Ok(page) => break page,
             Err(error) => {
-                assert!(error.kind == Kind::TimedOut && error.message.contains("include \"/v/?\""), "{error}")
+                assert!(error.kind == Kind::TimedOut && error.to_string().contains("include \"/v/?\""), "{error}")
             }
         }
         timeouts += 1;

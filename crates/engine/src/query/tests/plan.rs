@@ -165,7 +165,7 @@ async fn a_failed_query_is_charged() {
         let world = QueryWorld::open(&Case { step_ms, ..case }).await;
         let asked = TestQuery { text: "SELECT VALUE MAX(c.n) FROM c WHERE c.n > 0".to_owned(), parameters: Vec::new() };
         let sent = item_query(&asked, FeedRange::Container, PageSize { rows: 10, bytes: 1 << 20 }, None, true);
-        let answer = world.engine.query_items(&world.at, sent, None).await;
+        let answer = world.engine.query_items(&world.new_request(), sent, None).await;
         if answer.result.is_err() {
             most_ru = most_ru.max(answer.charge_ru);
         }
@@ -182,7 +182,7 @@ async fn a_query_retried_on_a_blocking_thread_counts_once() {
         |at: i64| (pleiad_model::Object::new().with("id", at.to_string()).with("pk", at).with("n", at).into(), None);
     let (items, policy) = ((0..2000).map(item).collect(), json::parse(b"{}").unwrap());
     let world = QueryWorld::open(&Case::of(policy, 1, items)).await;
-    let usage = || world.at.container.partitions[0].governor.usage();
+    let usage = || world.at.container().partitions[0].governor.usage();
     for filter in ["c.n = 3", "c.n + 1 = 4", "EXISTS(SELECT VALUE 1 WHERE c.n = 3)"] {
         let (requests, total_ru) = (usage().requests(), usage().total_ru());
         let asked = TestQuery { text: format!("SELECT VALUE c.id FROM c WHERE {filter}"), parameters: Vec::new() };

@@ -111,7 +111,8 @@ fn s74_a_fixed_container_has_no_key() {
 
 #[test]
 fn the_id_is_required_and_immutable() {
-    check_invalid(ContainerDefinition::create(&value("{}")), "'id; '");
+    let error = ContainerDefinition::create(&value("{}")).unwrap_err();
+    assert_eq!(error.fact(), Some(&crate::Fact::IdMissing));
     check_invalid(ContainerDefinition::create(&value(r#"{"id":"a/b"}"#)), "");
     check_invalid(ContainerDefinition::create(&value(&format!(r#"{{"id":"{}"}}"#, "x".repeat(256)))), "255");
     check_invalid(ContainerDefinition::create(&value("[]")), "One of the specified inputs is invalid");

@@ -13,7 +13,7 @@ fn check(text: &str, steps: &[PathStep], end: End) {
 #[track_caller]
 fn check_malformed(text: &str, at: usize) {
     let error = IndexPath::parse(text).expect_err("the path is malformed");
-    assert!(error.message.contains(&format!("failed near position '{at}'")), "{}", error.message);
+    assert!(error.to_string().contains(&format!("failed near position '{at}'")), "{error}");
 }
 
 #[test]

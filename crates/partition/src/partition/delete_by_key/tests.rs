@@ -42,7 +42,7 @@ async fn items_disappear_immediately_and_later_writes_stay() {
     assert_eq!(partition.read(&key(&schema, "p", "7"), Expiry::NEVER).await.unwrap(), None);
     assert_eq!((seen(&partition, &schema, "p").await, seen(&partition, &schema, "q").await), ((0, 0), (1, 1)));
     let missing = partition.delete(&schema, &key(&schema, "p", "7"), &Precondition::None, NOW_S).await;
-    assert_eq!(missing.unwrap_err().error.kind, pleiad_model::Kind::NotFound);
+    assert_eq!(missing.unwrap_err().failed().error.kind, pleiad_model::Kind::NotFound);
 
     create(&partition, &schema, "p", "7", 77).await;
     let mut tx = partition.begin(&schema, key(&schema, "p", "").logical, NOW_S).await.unwrap();
@@ -92,7 +92,7 @@ async fn a_transaction_on_items_deleted_meanwhile_fails() {
     let mut tx = partition.begin(&schema, key(&schema, "p", "").logical, NOW_S).await.unwrap();
     tx.put(Verb::Replace, &draft(&schema, "7", item("p", "7", 1)), &Precondition::None).await.unwrap();
     partition.delete_by_partition_key(&schema, &key(&schema, "p", "").logical, NOW_S).await.unwrap();
-    assert_eq!(tx.commit().await.unwrap_err().error.kind, pleiad_model::Kind::RetryWith);
+    assert_eq!(tx.commit().await.unwrap_err().failed().error.kind, pleiad_model::Kind::RetryWith);
     assert_eq!(seen(&partition, &schema, "p").await, (0, 0));
 }
 
@@ -122,7 +122,7 @@ async fn a_rejected_delete_leaves_no_tombstone() {
     create(&partition, &schema, "p", "new", 1).await;
     partition.committer.stop().await;
     let rejected = partition.delete_by_partition_key(&schema, &logical, NOW_S).await.unwrap_err();
-    assert_eq!(rejected.error.kind, Kind::Unavailable);
+    assert_eq!(rejected.failed().error.fact(), Some(&pleiad_model::Fact::Stopping));
     // The former tombstone of the key is in effect again, and covers no later item.
     assert_eq!(partition.key_tombstones.get().first().map(|tombstone| tombstone.lsn), Some(first));
     let live = partition.current(&key(&schema, "p", "new")).await.unwrap().unwrap();

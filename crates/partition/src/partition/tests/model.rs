@@ -200,20 +200,19 @@ impl Writer {
         loop {
             let schema = self.schema.lock().clone();
             match self.try_once(operation, &schema).await {
-                Outcome::Rejected(Kind::Outdated) => tokio::task::yield_now().await,
-                outcome => return outcome,
+                Err(Outdated) => tokio::task::yield_now().await,
+                Ok(outcome) => return outcome,
             }
         }
     }
 
-    async fn try_once(&self, operation: &Operation, schema: &Schema) -> Outcome {
+    async fn try_once(&self, operation: &Operation, schema: &Schema) -> Result<Outcome, Outdated> {
         let partition = &*self.partition;
         let written = match operation {
             Operation::Read { target } => {
                 let (pk, id) = names(*target);
-                return Outcome::Found(
-                    partition.read(&key(schema, &pk, &id), Expiry::NEVER).await.unwrap().as_ref().map(version),
-                );
+                let found = partition.read(&key(schema, &pk, &id), Expiry::NEVER).await.unwrap();
+                return Ok(Outcome::Found(found.as_ref().map(version)));
             }
             Operation::Delete { target, condition } => {
                 let (pk, id) = names(*target);
@@ -226,9 +225,10 @@ impl Writer {
         };
         match written {
             Ok(Written { record, created, lsn, .. }) => {
-                Outcome::Done { lsn, created, version: record.as_ref().map(version) }
+                Ok(Outcome::Done { lsn, created, version: record.as_ref().map(version) })
             }
-            Err(rejected) => Outcome::Rejected(rejected.error.kind),
+            Err(WriteError::Outdated) => Err(Outdated),
+            Err(WriteError::Failed(rejected)) => Ok(Outcome::Rejected(rejected.error.kind)),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Unique constraints: which writes may take a value, and when it becomes free again.
 
 use super::*;
+use crate::price;
 use crate::testing::{unique_key, unique_schema};
 use pleiad_model::Object;
 
@@ -12,7 +13,8 @@ async fn attempt(
     body: Value,
     ts_s: u32,
 ) -> Result<Written, Rejected> {
-    partition.write(schema, verb, &draft(schema, target, body), &Precondition::None, ts_s).await
+    let written = partition.write(schema, verb, &draft(schema, target, body), &Precondition::None, ts_s).await;
+    written.map_err(WriteError::failed)
 }
 
 #[tokio::test]
@@ -32,7 +34,7 @@ async fn a_value_is_unique_in_a_logical_partition_and_free_after_a_delete() {
     ];
     for outcome in rejected {
         let error = outcome.unwrap_err().error;
-        assert_eq!((error.kind, error.message.as_str()), (Kind::Conflict, UNIQUE_VIOLATION));
+        assert_eq!((error.kind, error.fact()), (Kind::Conflict, Some(&Fact::UniqueViolation)));
     }
     assert_eq!((rows(&store, 7).await, partition.shard_state()), before);
     // An item may keep its own value, also when it is renamed.

@@ -4,27 +4,27 @@
 //! version to its new one. Intermediate states are visible only in the version rows of containers that retain all
 //! versions.
 
-use pleiad_model::{Error, Kind, Result};
+use pleiad_model::{Fact, Result};
 
 use super::super::checks::check_key_size;
-use super::{BaseState, ItemChange, KeyDelta, PreparedVersion, Queued, Rejected, Transaction, VersionId};
+use super::{BaseState, ItemChange, KeyDelta, PreparedVersion, Queued, Rejected, Transaction, VersionId, WriteError};
 use crate::key::KeyStats;
 use crate::row_changes::{NewVersion, OldVersion, RowChanges};
 use crate::shard_state::ShardState;
 
 impl Transaction<'_> {
     /// Makes all changes durable and visible atomically. Returns their LSN, or the snapshot's if nothing was written.
-    /// `Kind::RetryWith`: a conflicting write committed first. `Kind::Outdated`: the items have moved to another
-    /// partition, begin again there.
-    pub async fn commit(self) -> Result<u64, Rejected> {
-        self.enqueue().await?.wait().await
+    /// `Fact::ConflictingWrite`: a conflicting write committed first. `WriteError::Outdated`: the items have moved to
+    /// another partition, begin again there.
+    pub async fn commit(self) -> Result<u64, WriteError> {
+        Ok(self.enqueue().await?.wait().await?)
     }
 
     /// Decides the commit: when this returns `Queued`, the committer has the changes and completes them, whether or not
     /// the caller waits.
     ///
     /// Cancel safety: dropped before it returns, nothing is written.
-    pub async fn enqueue(self) -> Result<Queued<u64>, Rejected> {
+    pub async fn enqueue(self) -> Result<Queued<u64>, WriteError> {
         let (partition, seen) = (self.partition, self.lsn());
         if self.version_log.is_empty() && self.changes.values().all(ItemChange::has_no_effect) {
             drop(self);
@@ -49,14 +49,14 @@ impl Transaction<'_> {
 
     /// Rolls back. A latched transaction's rejection waits for the queued writes it depends on: a client gets neither
     /// "already exists" because of a write that is lost, nor "not found" from a partition whose items have moved.
-    pub async fn abort(self, rejected: Rejected) -> Rejected {
+    pub async fn abort(self, rejected: Rejected) -> WriteError {
         let (partition, is_latched) = (self.partition, matches!(self.base, BaseState::Latched { .. }));
         drop(self);
         if !is_latched {
-            return rejected;
+            return rejected.into();
         }
         match partition.wait_for_queued().await {
-            Ok(()) => rejected,
+            Ok(()) => rejected.into(),
             Err(other) => other,
         }
     }
@@ -69,19 +69,19 @@ impl Transaction<'_> {
             let now =
                 now.filter(|now| !self.partition.is_dead(self.schema, self.ts_s, now)).as_ref().map(VersionId::of);
             if now != *seen {
-                return Err(Error::new(Kind::RetryWith, CONFLICTING_WRITE));
+                return Err(Fact::ConflictingWrite.into());
             }
         }
         for (claim, seen) in &self.expected_holders {
             if self.partition.holder(claim, &self.scope).await? != *seen {
-                return Err(Error::new(Kind::RetryWith, CONFLICTING_WRITE));
+                return Err(Fact::ConflictingWrite.into());
             }
         }
         Ok(())
     }
 
     /// Removals come first, because another item may have taken the id of a removed one.
-    fn build_rows(&self, shard: &mut ShardState, rows: &mut RowChanges, stats: &KeyStats) -> Result<u64> {
+    fn build_rows(&self, shard: &mut ShardState, rows: &mut RowChanges, stats: &KeyStats) -> Result<u64, WriteError> {
         let shard_id = self.partition.range.shard;
         let mut delta = KeyDelta::default();
         let versions = rows.versions.take(); // written below, one per operation instead of one per net change
@@ -107,8 +107,6 @@ impl Transaction<'_> {
         Ok(shard.lsn)
     }
 }
-
-const CONFLICTING_WRITE: &str = "Another request has changed an item that this transaction has written. Try again.";
 
 impl ItemChange {
     fn has_no_effect(&self) -> bool {

@@ -3,8 +3,8 @@
 mod model; // random concurrent transactions against a model
 mod unique; // unique constraints
 
-use pleiad_model::Value;
 use pleiad_model::partition_key::EpkRange;
+use pleiad_model::{Kind, Value};
 
 use super::*;
 use crate::change_feed::ChangeQuery;
@@ -75,7 +75,7 @@ async fn s114_an_aborted_transaction_changes_nothing() {
     let mut tx = partition.begin_latched(&schema, logical(&schema, "p"), NOW_S).await;
     put(&mut tx, &schema, Verb::Create, "a", 1).await.unwrap();
     let rejected = put(&mut tx, &schema, Verb::Create, "a", 2).await.unwrap_err();
-    assert_eq!(tx.abort(rejected).await.error.kind, Kind::Conflict);
+    assert_eq!(tx.abort(rejected).await.failed().error.kind, Kind::Conflict);
     assert_eq!((partition.lsn(), read(&partition, &schema, "a").await), (0, None));
     create(&partition, &schema, "a", 3).await;
     audit(&partition, &schema).await;
@@ -109,7 +109,7 @@ async fn s117_reads_use_one_snapshot_and_the_first_committer_wins() {
     soon.commit().await.unwrap();
     assert_eq!(read_in(&late, &schema, "a").await, Some(1));
     put(&mut late, &schema, Verb::Replace, "a", 3).await.unwrap();
-    assert_eq!(late.commit().await.unwrap_err().error.kind, Kind::RetryWith);
+    assert_eq!(late.commit().await.unwrap_err().failed().error.kind, Kind::RetryWith);
     assert_eq!(read(&partition, &schema, "a").await, Some(2));
 }
 
@@ -120,7 +120,7 @@ async fn two_concurrent_creates_of_one_item_do_not_both_succeed() {
     let mut tx = partition.begin(&schema, logical(&schema, "p"), NOW_S).await.unwrap();
     put(&mut tx, &schema, Verb::Create, "a", 1).await.unwrap();
     create(&partition, &schema, "a", 2).await;
-    assert_eq!(tx.commit().await.unwrap_err().error.kind, Kind::RetryWith);
+    assert_eq!(tx.commit().await.unwrap_err().failed().error.kind, Kind::RetryWith);
     assert_eq!(read(&partition, &schema, "a").await, Some(2));
 }
 
@@ -240,10 +240,10 @@ async fn a_fenced_transaction_fails_and_leaves_nothing() {
     let mut tx = partition.begin(&schema, logical(&schema, "p"), NOW_S).await.unwrap();
     put(&mut tx, &schema, Verb::Create, "a", 1).await.unwrap();
     partition.sequencer.state.lock().fenced = true;
-    assert_eq!(tx.commit().await.unwrap_err().error.kind, Kind::Outdated);
+    assert!(tx.commit().await.unwrap_err().is_outdated());
     let mut tx = partition.begin_latched(&schema, logical(&schema, "p"), NOW_S).await;
     let missing = put(&mut tx, &schema, Verb::Replace, "a", 1).await.unwrap_err();
-    assert_eq!(tx.abort(missing).await.error.kind, Kind::Outdated);
+    assert!(tx.abort(missing).await.is_outdated());
     assert_eq!(partition.lsn(), 0);
 }
 

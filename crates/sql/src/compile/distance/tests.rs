@@ -59,7 +59,7 @@ fn check(text: &str, want: &str) {
 #[track_caller]
 fn check_error(text: &str, part: &str) {
     let error = run(text).expect_err(text);
-    assert!(error.message.contains(part), "{text}: {error}");
+    assert!(error.to_string().contains(part), "{text}: {error}");
 }
 
 #[test]

@@ -291,7 +291,7 @@ impl Automaton {
         visit: MatchVisitor<'_, 't>,
     ) -> Result<()> {
         let mut searches_left = self.searches_max(text);
-        let mut search = || {
+        let mut search = || -> Result<()> {
             searches_left = searches_left.checked_sub(1).ok_or_else(too_many_steps)?;
             Ok(())
         };

@@ -6,7 +6,7 @@ use super::*;
 fn check(text: &str, token: &str, location_json: &str) {
     let start = text.find(token).unwrap();
     let error = Diagnostic::syntax(Span { start, end: start + token.len() }, text).into_error(text);
-    let error = json::parse(error.message.as_bytes()).unwrap();
+    let error = json::parse(error.to_string().as_bytes()).unwrap();
     let location = error.get("errors").and_then(|errors| errors.as_array()?.first()?.get("location").cloned());
     assert_eq!(json::to_string(&location.unwrap()), location_json);
 }

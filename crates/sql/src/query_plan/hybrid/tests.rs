@@ -117,7 +117,7 @@ fn without_a_limit_every_row_is_ranked() {
 
 #[test]
 fn required_client_features() {
-    let missing = |text: &str, features: &str| plan_with(text, &[], features).unwrap_err().message;
+    let missing = |text: &str, features: &str| plan_with(text, &[], features).unwrap_err().to_string();
     let text = "SELECT TOP 1 * FROM c ORDER BY RANK RRF(FullTextScore(c.t, 'a'), FullTextScore(c.u, 'b'), [1, 2])";
     assert!(missing(text, "Top,NonStreamingOrderBy,HybridSearch").contains("WeightedRankFusion"));
     assert!(missing(text, "Top").contains("HybridSearch"));
@@ -125,7 +125,7 @@ fn required_client_features() {
 
 #[test]
 fn terms_are_constants() {
-    let error = |text: &str| plan_with(text, &[], FEATURES).unwrap_err().message;
+    let error = |text: &str| plan_with(text, &[], FEATURES).unwrap_err().to_string();
     for text in [
         "SELECT TOP 1 * FROM c ORDER BY RANK FullTextScore(c.t, c.u)",
         "SELECT TOP 1 * FROM c ORDER BY RANK FullTextScore(c.t, 7)",

@@ -51,7 +51,7 @@ proptest! {
                     now.remove(&docnum);
                     batch.delete(keyspace::doc(7, docnum));
                 }
-                Step::TakeSnapshot => taken.push((block_on(store.snapshot()).unwrap(), now.clone())),
+                Step::TakeSnapshot => taken.push((block_on(store.snapshot(Blocking::Suspend)).unwrap(), now.clone())),
                 Step::Read(Some(at)) if !taken.is_empty() => {
                     let (snapshot, then) = at.get(&taken);
                     prop_assert_eq!(&visited_rows(snapshot), then);

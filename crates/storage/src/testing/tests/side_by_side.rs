@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::store::{Batch, Direction, Durability, Limit, Snapshot, Store};
 use crate::testing::{Mirror, block_on};
-use crate::{Memory, RocksOptions, RocksStore};
+use crate::{Blocking, Memory, RocksOptions, RocksStore};
 
 crate::exam!(mirror => |dir| Mirror(Memory::new(), RocksStore::open(dir, RocksOptions::default()).unwrap()));
 
@@ -74,7 +74,7 @@ fn batch(changes: Vec<Change>) -> Batch {
 
 /// `Mirror` compares every result; a failed guard is a result, too.
 async fn run_steps(steps: Vec<Step>, store: Mirror<Memory, RocksStore>) {
-    let mut snapshot = store.snapshot().await.unwrap();
+    let mut snapshot = store.snapshot(Blocking::Suspend).await.unwrap();
     for step in steps {
         match step {
             Step::Commit(changes, durability) => drop(store.commit(&batch(changes), durability).await),
@@ -88,15 +88,15 @@ async fn run_steps(steps: Vec<Step>, store: Mirror<Memory, RocksStore>) {
                 snapshot.get_many(&keys).await.unwrap();
             }
             Step::Scan(from, to, direction, limit) => drop(snapshot.scan(&from, &to, direction, limit).await.unwrap()),
-            Step::TakeSnapshot => snapshot = store.snapshot().await.unwrap(),
+            Step::TakeSnapshot => snapshot = store.snapshot(Blocking::Suspend).await.unwrap(),
             // A snapshot need not survive this, so a new one is taken.
             Step::Drop(from, to) => {
                 store.drop_range(&from, &to).await.unwrap();
-                snapshot = store.snapshot().await.unwrap();
+                snapshot = store.snapshot(Blocking::Suspend).await.unwrap();
             }
         }
     }
-    let all = store.snapshot().await.unwrap();
+    let all = store.snapshot(Blocking::Suspend).await.unwrap();
     all.scan(b"", &[0xFF; 9], Direction::Forward, Limit::NONE).await.unwrap();
 }
 

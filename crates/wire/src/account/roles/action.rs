@@ -8,84 +8,56 @@
 //! …/sqlDatabases/containers/items/*    everything on items
 //! ```
 
+use pleiad_engine::{Action, ActionSet};
 use pleiad_model::{Error, Result};
 
 const PREFIX: &str = "Microsoft.DocumentDB/databaseAccounts/";
 /// Without the prefix; each stands for all actions that begin with the text before its star.
 const WILDCARDS: [&str; 2] = ["sqlDatabases/containers/*", "sqlDatabases/containers/items/*"];
 
-macro_rules! actions {
-    ($($(#[$note:meta])* $action:ident = $name:literal,)+) => {
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum DataAction { $($(#[$note])* $action),+ }
+/// The data actions, with their names without the common prefix. The order is that of the documentation.
+const NAMES: [(Action, &str); 11] = [
+    (Action::ReadMetadata, "readMetadata"),
+    (Action::CreateItem, "sqlDatabases/containers/items/create"),
+    (Action::ReadItem, "sqlDatabases/containers/items/read"),
+    (Action::ReplaceItem, "sqlDatabases/containers/items/replace"),
+    (Action::UpsertItem, "sqlDatabases/containers/items/upsert"),
+    (Action::DeleteItem, "sqlDatabases/containers/items/delete"),
+    (Action::UnmaskItem, "sqlDatabases/containers/items/unmask"),
+    (Action::ExecuteQuery, "sqlDatabases/containers/executeQuery"),
+    (Action::ReadChangeFeed, "sqlDatabases/containers/readChangeFeed"),
+    (Action::ExecuteStoredProcedure, "sqlDatabases/containers/executeStoredProcedure"),
+    (Action::ManageConflicts, "sqlDatabases/containers/manageConflicts"),
+];
 
-        impl DataAction {
-            pub const ALL: &'static [DataAction] = &[$(DataAction::$action),+];
+/// All actions that a role can allow.
+pub const DATA_ACTIONS: [Action; NAMES.len()] = {
+    let (mut actions, mut at) = ([Action::ReadMetadata; NAMES.len()], 0);
+    while at < NAMES.len() {
+        actions[at] = NAMES[at].0;
+        at += 1;
+    }
+    actions
+};
 
-            /// Without the common prefix.
-            fn short_name(self) -> &'static str {
-                match self { $(DataAction::$action => $name),+ }
-            }
-        }
+/// The full name, as in error messages; `None` for an action that no role can allow.
+pub fn action_name(action: Action) -> Option<String> {
+    NAMES.iter().find(|(known, _)| *known == action).map(|(_, name)| format!("{PREFIX}{name}"))
+}
+
+/// The actions that a name in a role definition stands for; never empty.
+pub fn actions_named(name: &str) -> Result<ActionSet> {
+    let short = name.get(..PREFIX.len()).filter(|start| start.eq_ignore_ascii_case(PREFIX));
+    let short = short.and_then(|start| name.get(start.len()..)).unwrap_or_default();
+    let start = WILDCARDS.into_iter().find(|wildcard| wildcard.eq_ignore_ascii_case(short));
+    let start = start.and_then(|wildcard| wildcard.strip_suffix('*'));
+    let matches_name = |known: &str| match start {
+        Some(start) => known.starts_with(start),
+        None => known.eq_ignore_ascii_case(short),
     };
-}
-
-actions! {
-    ReadMetadata = "readMetadata",
-    CreateItem = "sqlDatabases/containers/items/create",
-    ReadItem = "sqlDatabases/containers/items/read",
-    ReplaceItem = "sqlDatabases/containers/items/replace",
-    UpsertItem = "sqlDatabases/containers/items/upsert",
-    DeleteItem = "sqlDatabases/containers/items/delete",
-    /// Reading properties that a masking policy hides. Masking is not implemented yet, so nothing requires this action.
-    UnmaskItem = "sqlDatabases/containers/items/unmask",
-    ExecuteQuery = "sqlDatabases/containers/executeQuery",
-    ReadChangeFeed = "sqlDatabases/containers/readChangeFeed",
-    ExecuteStoredProcedure = "sqlDatabases/containers/executeStoredProcedure",
-    ManageConflicts = "sqlDatabases/containers/manageConflicts",
-}
-
-impl DataAction {
-    /// The full name, as in error messages.
-    pub fn name(self) -> String {
-        format!("{PREFIX}{}", self.short_name())
-    }
-}
-
-/// A set of data actions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ActionSet(u16);
-
-impl ActionSet {
-    pub fn of(actions: &[DataAction]) -> ActionSet {
-        ActionSet(actions.iter().fold(0, |bits, action| bits | 1 << *action as u16))
-    }
-
-    pub fn has(self, action: DataAction) -> bool {
-        self.0 & 1 << action as u16 != 0
-    }
-
-    pub fn with(self, other: ActionSet) -> ActionSet {
-        ActionSet(self.0 | other.0)
-    }
-
-    pub fn without(self, other: ActionSet) -> ActionSet {
-        ActionSet(self.0 & !other.0)
-    }
-
-    /// The actions that a name in a role definition stands for; never empty.
-    pub fn named(name: &str) -> Result<ActionSet> {
-        let short = name.get(..PREFIX.len()).filter(|start| start.eq_ignore_ascii_case(PREFIX));
-        let short = short.and_then(|start| name.get(start.len()..)).unwrap_or_default();
-        let start = WILDCARDS.into_iter().find(|wildcard| wildcard.eq_ignore_ascii_case(short));
-        let start = start.and_then(|wildcard| wildcard.strip_suffix('*'));
-        let matches_name = |action: &DataAction| match start {
-            Some(start) => action.short_name().starts_with(start),
-            None => action.short_name().eq_ignore_ascii_case(short),
-        };
-        let found: Vec<DataAction> = DataAction::ALL.iter().copied().filter(matches_name).collect();
-        if found.is_empty() { Err(Error::invalid(unknown(name))) } else { Ok(ActionSet::of(&found)) }
-    }
+    let found = NAMES.iter().filter(|(_, known)| matches_name(known)).map(|(action, _)| ActionSet::from(*action));
+    let found = found.fold(ActionSet::default(), ActionSet::with);
+    if found.is_empty() { Err(Error::invalid(unknown(name))) } else { Ok(found) }
 }
 
 fn unknown(name: &str) -> String {

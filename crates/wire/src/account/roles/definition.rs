@@ -8,9 +8,10 @@
 
 use std::collections::HashMap;
 
+use pleiad_engine::{Action, ActionSet};
 use pleiad_model::{Error, Object, Result, Value, json};
 
-use super::{ActionSet, DataAction, RoleAssignment, RoleScope, Roles};
+use super::{DATA_ACTIONS, RoleAssignment, RoleScope, Roles, actions_named};
 
 pub const DEFINITIONS_MAX: usize = 100;
 pub const ASSIGNMENTS_MAX: usize = 2000;
@@ -57,11 +58,11 @@ fn entries<'a>(file: &'a Object, name: &str, count_max: usize) -> Result<&'a [Va
 }
 
 fn within(array: &str, at: usize, error: Error) -> Error {
-    Error::invalid(format!("{array}[{at}]: {}", error.message))
+    Error::invalid(format!("{array}[{at}]: {error}"))
 }
 
 fn built_in() -> HashMap<String, Role> {
-    use DataAction::*;
+    use Action::*;
     let everywhere = |actions| Role { actions, assignable: vec![RoleScope::account()] };
     let reader = ActionSet::of(&[ReadMetadata, ReadItem, ExecuteQuery, ReadChangeFeed]);
     [(DATA_READER, reader), (DATA_CONTRIBUTOR, contributor())]
@@ -71,7 +72,7 @@ fn built_in() -> HashMap<String, Role> {
 
 /// All data actions.
 pub fn contributor() -> ActionSet {
-    ActionSet::of(DataAction::ALL)
+    ActionSet::of(&DATA_ACTIONS)
 }
 
 fn define(known: &mut HashMap<String, Role>, definition: &Value) -> Result<()> {
@@ -109,7 +110,7 @@ fn permissions(permissions: &[Value]) -> Result<ActionSet> {
 }
 
 fn actions(names: &[Value]) -> Result<ActionSet> {
-    names.iter().try_fold(ActionSet::default(), |all, name| Ok(all.with(ActionSet::named(string(name)?)?)))
+    names.iter().try_fold(ActionSet::default(), |all, name| Ok(all.with(actions_named(string(name)?)?)))
 }
 
 fn assign(roles: &mut Roles, known: &HashMap<String, Role>, assignment: &Value) -> Result<()> {

@@ -58,5 +58,5 @@ impl RoleStore {
 fn read(path: &Path) -> Result<Roles> {
     let text = std::fs::read(path)
         .map_err(|error| Error::invalid(format!("cannot read the roles in {}: {error}", path.display())))?;
-    parse(&text).map_err(|error| Error::invalid(format!("{}: {}", path.display(), error.message)))
+    parse(&text).map_err(|error| Error::invalid(format!("{}: {error}", path.display())))
 }

@@ -14,6 +14,7 @@ const QUERY_ENGINE: &str = r#"{"maxSqlQueryInputLength":524288,"maxJoinsPerSqlQu
 
 impl RequestContext<'_> {
     pub(super) fn account(&self, operation: &Operation<'_>) -> Handled {
+        self.admit(operation)?;
         if operation.kind != OperationKind::Read {
             return Err(not_allowed());
         }

@@ -1,6 +1,6 @@
 //! Requests for many items: transactional batches, bulk, delete by partition key.
 
-use pleiad_engine::Admitted;
+use pleiad_engine::{Addressed, Admitted};
 use pleiad_model::{Error, Kind};
 
 use super::not_allowed;
@@ -15,7 +15,7 @@ pub(super) const BATCH_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 impl RequestContext<'_> {
     pub(super) async fn delete_by_partition_key(&self, operation: &Operation<'_>) -> Handled {
-        let at = self.engine.admit(operation.container_name()?, operation.options.intended_container)?;
+        let at = self.admit_container(operation, Addressed::Parent)?;
         let at = at.in_class(operation.class()?);
         if operation.kind != OperationKind::DeleteByPartitionKey {
             return Err(not_allowed());

@@ -1,13 +1,10 @@
 //! Containers.
 
-use std::sync::Arc;
-
-use pleiad_engine::catalog::NewContainer;
 use pleiad_engine::price::METADATA_WRITE_RU;
-use pleiad_engine::{Container, Database, KEYS_REPORTED, KeyStatistics};
+use pleiad_engine::{Addressed, Container, Database, NewContainer};
 use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::resource_id::ScriptKind;
-use pleiad_model::{Error, Kind, Result, Value};
+use pleiad_model::{Error, Result, Value};
 
 use super::metadata::{MetadataRows, one};
 use super::not_allowed;
@@ -26,48 +23,52 @@ impl RequestContext<'_> {
     pub(super) async fn containers(&self, operation: &Operation<'_>) -> Handled {
         match operation.kind {
             OperationKind::List => {
-                let database = self.owner_of(operation)?;
-                self.list(operation, container_rows(&database, &database.rid.to_string()))
+                let at = self.admit_database(operation, Addressed::Parent)?;
+                self.list(operation, container_rows(at.database(), &at.database().rid.to_string()))
             }
             OperationKind::Query => {
-                let database = self.owner_of(operation)?;
-                self.query(operation, container_rows(&database, &database.rid.to_string()))
+                let at = self.admit_database(operation, Addressed::Parent)?;
+                self.query(operation, container_rows(at.database(), &at.database().rid.to_string()))
             }
             OperationKind::Create | OperationKind::Upsert => self.create_container(operation).await,
             OperationKind::Read => self.read_container(operation).await,
             OperationKind::Replace => self.replace_container(operation).await,
             OperationKind::Delete => {
-                let container = self.engine.find_container(operation.container_name()?)?;
-                self.engine.catalog.delete_container(container.rid).await?;
-                Ok(in_database(Reply::empty(Status::NoContent).charged(METADATA_WRITE_RU), &container))
+                let at = self.admit_container(operation, Addressed::Itself)?;
+                self.engine.delete_container(&at).await?;
+                Ok(in_database(Reply::empty(Status::NoContent).charged(METADATA_WRITE_RU), at.container()))
             }
-            _ => Err(not_allowed()),
+            _ => {
+                self.admit(operation)?;
+                Err(not_allowed())
+            }
         }
     }
 
     async fn create_container(&self, operation: &Operation<'_>) -> Handled {
-        let database = self.owner_of(operation)?;
+        let at = self.admit_database(operation, Addressed::Parent)?;
         let body = operation.json()?;
         check_version(operation, &body)?;
         let definition = ContainerDefinition::create(&body)?;
         let new = NewContainer { definition, throughput: operation.throughput()? };
-        let container = self.engine.catalog.create_container(database.rid, new).await?;
+        let container = self.engine.create_container(&at, new).await?;
         let reply = one(operation, Status::Created, &encode::container(&container));
         Ok(in_database(reply.charged(METADATA_WRITE_RU), &container))
     }
 
     async fn read_container(&self, operation: &Operation<'_>) -> Handled {
-        let container = self.engine.find_container(operation.container_name()?)?;
-        let mut value = encode::container(&container);
+        let at = self.admit_container(operation, Addressed::Itself)?;
+        let container = at.container();
+        let mut value = encode::container(container);
         if operation.options.partition_statistics {
-            let keys = key_statistics(&container).await?;
+            let reports = self.engine.largest_keys(&at).await?;
             if let Value::Object(object) = &mut value {
-                object.set("statistics", encode::partition_statistics(&container, &keys));
+                object.set("statistics", encode::partition_statistics(&reports));
             }
         }
-        let mut reply = in_database(one(operation, Status::Ok, &value), &container);
+        let mut reply = in_database(one(operation, Status::Ok, &value), container);
         if operation.options.quota_info {
-            let (quota, usage) = self.quota(&container);
+            let (quota, usage) = self.quota(container);
             let index_percent = container.index_percent();
             reply.metadata.container = Some(Box::new(ContainerMetadata { quota, usage, index_percent }));
         }
@@ -75,17 +76,17 @@ impl RequestContext<'_> {
     }
 
     async fn replace_container(&self, operation: &Operation<'_>) -> Handled {
-        let container = self.engine.find_container(operation.container_name()?)?;
+        let at = self.admit_container(operation, Addressed::Itself)?;
         let body = operation.json()?;
-        let replaced = self.engine.catalog.replace_container(container.rid, |old| old.replace(&body)).await?;
+        let replaced = self.engine.replace_container(&at, |old| old.replace(&body)).await?;
         let reply = one(operation, Status::Ok, &encode::container(&replaced));
         Ok(in_database(reply.charged(METADATA_WRITE_RU), &replaced))
     }
 
     /// The quota and the usage of a container; sizes in KB.
     pub(super) fn quota(&self, container: &Container) -> (String, String) {
-        let limits = self.engine.catalog.limits();
-        let partitions = container.partitions.len() as u64;
+        let limits = self.engine.limits();
+        let partitions = container.partition_count() as u64;
         let collection_kb = (limits.partition_bytes_max / 1024).saturating_mul(partitions);
         let used_kb = container.item_bytes().div_ceil(1024);
         let quota = format!(
@@ -101,19 +102,6 @@ impl RequestContext<'_> {
         );
         (quota, usage)
     }
-
-    /// The database that a feed of containers belongs to.
-    pub(super) fn owner_of(&self, operation: &Operation<'_>) -> Result<Arc<Database>> {
-        self.database_of(operation).map_err(|_| Error::new(Kind::OwnerNotFound, "Owner resource does not exist"))
-    }
-}
-
-async fn key_statistics(container: &Container) -> Result<Vec<KeyStatistics>> {
-    let mut found = Vec::with_capacity(container.partitions.len());
-    for partition in &container.partitions {
-        found.push(partition.key_statistics(KEYS_REPORTED).await?);
-    }
-    Ok(found)
 }
 
 fn container_rows<'a>(database: &Database, owner: &'a str) -> MetadataRows<'a> {

@@ -1,52 +1,46 @@
 //! Databases.
 
-use std::sync::Arc;
-
-use pleiad_engine::Database;
+use pleiad_engine::Addressed;
 use pleiad_engine::price::METADATA_WRITE_RU;
-use pleiad_model::Result;
 
 use super::metadata::{MetadataRows, id_of, one};
 use super::not_allowed;
 use crate::nosql::RequestContext;
 use crate::nosql::encode;
 use crate::nosql::operation::{Operation, OperationKind};
-use crate::nosql::reply::{Handled, Reply};
+use crate::nosql::reply::{ErrorReply, Handled, Reply};
 use crate::nosql::status::Status;
 
 impl RequestContext<'_> {
     pub(super) async fn databases(&self, operation: &Operation<'_>) -> Handled {
         match operation.kind {
-            OperationKind::List => self.list(operation, self.database_rows()),
-            OperationKind::Query => self.query(operation, self.database_rows()),
+            OperationKind::List => self.list(operation, self.database_rows(operation)?),
+            OperationKind::Query => self.query(operation, self.database_rows(operation)?),
             OperationKind::Create | OperationKind::Upsert => self.create_database(operation).await,
-            OperationKind::Read => Ok(one(operation, Status::Ok, &encode::database(&*self.database_of(operation)?))),
+            OperationKind::Read => {
+                let at = self.admit_database(operation, Addressed::Itself)?;
+                Ok(one(operation, Status::Ok, &encode::database(at.database())))
+            }
             OperationKind::Delete => {
-                self.engine.catalog.delete_database(self.database_of(operation)?.rid).await?;
+                self.engine.delete_database(&self.admit_database(operation, Addressed::Itself)?).await?;
                 Ok(Reply::empty(Status::NoContent).charged(METADATA_WRITE_RU))
             }
-            _ => Err(not_allowed()),
+            _ => {
+                self.admit(operation)?;
+                Err(not_allowed())
+            }
         }
     }
 
     async fn create_database(&self, operation: &Operation<'_>) -> Handled {
-        let body = operation.json()?;
-        let database = self.engine.catalog.create_database(id_of(&body)?, operation.throughput()?).await?;
+        let (at, body) = (self.admit(operation)?, operation.json()?);
+        let database = self.engine.create_database(&at, id_of(&body)?, operation.throughput()?).await?;
         Ok(one(operation, Status::Created, &encode::database(&database)).charged(METADATA_WRITE_RU))
     }
 
-    /// The database that the first segment of the path names.
-    pub(super) fn database_of(&self, operation: &Operation<'_>) -> Result<Arc<Database>> {
-        match operation.database_rid() {
-            Some(rid) => self.engine.find_database_by_rid(rid),
-            None => self.engine.find_database(operation.address.segment(0).unwrap_or_default()),
-        }
-    }
-
-    fn database_rows(&self) -> MetadataRows<'static> {
-        let tree = self.engine.catalog.tree();
-        let numbered =
-            tree.databases.iter().map(|(&number, database)| (u64::from(number), encode::database(database))).collect();
-        MetadataRows { owner: "", array: "Databases", numbered }
+    fn database_rows(&self, operation: &Operation<'_>) -> Result<MetadataRows<'static>, ErrorReply> {
+        let databases = self.engine.databases(&self.admit(operation)?)?;
+        let numbered = databases.iter().map(|database| (u64::from(database.rid.0), encode::database(database)));
+        Ok(MetadataRows { owner: "", array: "Databases", numbered: numbered.collect() })
     }
 }

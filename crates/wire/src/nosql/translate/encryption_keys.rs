@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pleiad_engine::price::METADATA_WRITE_RU;
-use pleiad_engine::{ConditionalRid, Database, EncryptionKey};
+use pleiad_engine::{Addressed, Admitted, ConditionalRid, Database, EncryptionKey};
 use pleiad_model::resource_id::ClientEncryptionKeyRid;
 use pleiad_model::{Error, Object, Result, Value};
 
@@ -20,22 +20,23 @@ const PROPERTIES: [&str; 3] = ["encryptionAlgorithm", "wrappedDataEncryptionKey"
 
 impl RequestContext<'_> {
     pub(super) async fn encryption_keys(&self, operation: &Operation<'_>) -> Handled {
-        let database = self.owner_of(operation)?;
+        let at = self.admit_database(operation, Addressed::Parent)?;
+        let database = at.database();
         let owner = database.rid.to_string();
         match operation.kind {
-            OperationKind::List => self.list(operation, rows(&database, &owner)),
-            OperationKind::Query => self.query(operation, rows(&database, &owner)),
+            OperationKind::List => self.list(operation, rows(database, &owner)),
+            OperationKind::Query => self.query(operation, rows(database, &owner)),
             OperationKind::Create | OperationKind::Upsert => {
                 let body = operation.json()?;
-                self.put_key(operation, &database, id_of(&body)?, &body, None).await
+                self.put_key(operation, &at, id_of(&body)?, &body, None).await
             }
             OperationKind::Read => {
-                Ok(one(operation, Status::Ok, &encode::encryption_key(&*find(&database, operation)?)))
+                Ok(one(operation, Status::Ok, &encode::encryption_key(&*find(database, operation)?)))
             }
             OperationKind::Replace => {
-                let key = find(&database, operation)?;
+                let key = find(database, operation)?;
                 let replaced = ConditionalRid::new(key.rid, operation.version_condition());
-                self.put_key(operation, &database, &key.id, &operation.json()?, Some(replaced)).await
+                self.put_key(operation, &at, &key.id, &operation.json()?, Some(replaced)).await
             }
             _ => Err(not_allowed()),
         }
@@ -44,13 +45,13 @@ impl RequestContext<'_> {
     async fn put_key(
         &self,
         operation: &Operation<'_>,
-        database: &Database,
+        at: &Admitted<Arc<Database>>,
         id: &str,
         body: &Value,
         replaced: Option<ConditionalRid<ClientEncryptionKeyRid>>,
     ) -> Handled {
         let status = if replaced.is_some() { Status::Ok } else { Status::Created };
-        let key = self.engine.catalog.put_encryption_key(database.rid, id, properties(body)?, replaced).await?;
+        let key = self.engine.put_encryption_key(at, id, properties(body)?, replaced).await?;
         Ok(one(operation, status, &encode::encryption_key(&key)).charged(METADATA_WRITE_RU))
     }
 }

@@ -1,6 +1,6 @@
 //! Items: single-item operations and the read feed.
 
-use pleiad_engine::{Admitted, FeedRange, ItemRead, PageLimit, Precondition, Target, Verb, WriteOptions};
+use pleiad_engine::{Addressed, Admitted, FeedRange, ItemRead, PageLimit, Precondition, Target, Verb, WriteOptions};
 use pleiad_model::patch::Patch;
 use pleiad_model::resource_id::ItemRid;
 use pleiad_model::{Error, Result};
@@ -19,7 +19,7 @@ pub(super) const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 impl RequestContext<'_> {
     pub(super) async fn items(&self, operation: &Operation<'_>) -> Handled {
         let level = operation.consistency(self.account.consistency)?;
-        let at = self.engine.admit(operation.container_name()?, operation.options.intended_container)?;
+        let at = self.admit_container(operation, Addressed::Parent)?;
         let at = at.in_class(operation.class()?).reading_at(level);
         in_container(self.items_of(operation, &at).await, at.container())
     }

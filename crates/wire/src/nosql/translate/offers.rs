@@ -1,8 +1,7 @@
 //! Offers: the provisioned throughput of databases and containers.
 
-use pleiad_engine::catalog::CatalogTree;
 use pleiad_engine::price::METADATA_WRITE_RU;
-use pleiad_engine::{BucketId, Caps, Offer, OfferChange, ThroughputRequest};
+use pleiad_engine::{Admitted, BucketId, Caps, OfferChange, OfferReport, ThroughputRequest, WholeAccount};
 use pleiad_model::resource_id::OfferRid;
 use pleiad_model::{Error, Result, Value};
 
@@ -16,57 +15,52 @@ use crate::nosql::status::Status;
 
 impl RequestContext<'_> {
     pub(super) async fn offers(&self, operation: &Operation<'_>) -> Handled {
-        if self.engine.catalog.limits().governance.serverless {
+        let at = self.admit(operation)?;
+        if self.engine.limits().governance.serverless {
             let message = "Reading or replacing offers is not supported for serverless accounts.";
             return Err(Error::invalid(message).into());
         }
         match operation.kind {
-            OperationKind::List => self.list(operation, self.offer_rows()),
-            OperationKind::Query => self.query(operation, self.offer_rows()),
-            OperationKind::Read => self.read_offer(operation),
-            OperationKind::Replace => self.replace_offer(operation).await,
+            OperationKind::List => self.list(operation, self.offer_rows(&at)?),
+            OperationKind::Query => self.query(operation, self.offer_rows(&at)?),
+            OperationKind::Read => self.read_offer(operation, &at),
+            OperationKind::Replace => self.replace_offer(operation, &at).await,
             _ => Err(not_allowed()),
         }
     }
 
-    fn read_offer(&self, operation: &Operation<'_>) -> Handled {
-        let tree = self.engine.catalog.tree();
-        let offer = offer_rid(operation).and_then(|rid| tree.offers.get(&rid.0));
-        let offer = offer.ok_or_else(|| Error::not_found("There is no such offer."))?;
-        let reply = one(operation, Status::Ok, &self.offer_value(offer, &tree));
-        Ok(self.with_offer_metadata(reply, &tree, offer))
+    fn read_offer(&self, operation: &Operation<'_>, at: &Admitted<WholeAccount>) -> Handled {
+        let report = self.engine.offer(at, offer_rid(operation)?)?.ok_or_else(missing)?;
+        Ok(with_offer_metadata(one(operation, Status::Ok, &encode::offer(&report)), &report))
     }
 
-    async fn replace_offer(&self, operation: &Operation<'_>) -> Handled {
-        let rid = offer_rid(operation).ok_or_else(|| Error::not_found("There is no such offer."))?;
+    async fn replace_offer(&self, operation: &Operation<'_>, at: &Admitted<WholeAccount>) -> Handled {
+        let rid = offer_rid(operation)?;
         let (change, caps) = requested_change(operation)?;
-        let offer = self.engine.catalog.replace_offer(rid, change, caps).await?;
-        let tree = self.engine.catalog.tree();
-        let reply = one(operation, Status::Ok, &self.offer_value(&offer, &tree)).charged(METADATA_WRITE_RU);
-        Ok(self.with_offer_metadata(reply, &tree, &offer))
+        let report = self.engine.replace_offer(at, rid, change, caps).await?;
+        let reply = one(operation, Status::Ok, &encode::offer(&report)).charged(METADATA_WRITE_RU);
+        Ok(with_offer_metadata(reply, &report))
     }
 
-    fn with_offer_metadata(&self, mut reply: Reply, tree: &CatalogTree, offer: &Offer) -> Reply {
-        let minimum_ru = self.engine.catalog.minimum_ru(tree, offer);
-        let is_replace_pending = self.engine.catalog.is_scaling(offer);
-        reply.metadata.offer = Some(OfferMetadata { minimum_ru, is_replace_pending });
-        reply
-    }
-
-    fn offer_rows(&self) -> MetadataRows<'static> {
-        let tree = self.engine.catalog.tree();
-        let numbered =
-            tree.offers.iter().map(|(&number, offer)| (u64::from(number), self.offer_value(offer, &tree))).collect();
-        MetadataRows { owner: "", array: "Offers", numbered }
-    }
-
-    fn offer_value(&self, offer: &Offer, tree: &CatalogTree) -> Value {
-        encode::offer(offer, tree, self.engine.catalog.is_scaling(offer))
+    fn offer_rows(&self, at: &Admitted<WholeAccount>) -> Result<MetadataRows<'static>> {
+        let reports = self.engine.offers(at)?;
+        let numbered = reports.iter().map(|report| (u64::from(report.offer.rid.0), encode::offer(report))).collect();
+        Ok(MetadataRows { owner: "", array: "Offers", numbered })
     }
 }
 
-fn offer_rid(operation: &Operation<'_>) -> Option<OfferRid> {
-    OfferRid::parse(operation.address.segment(0)?)
+fn with_offer_metadata(mut reply: Reply, report: &OfferReport) -> Reply {
+    let (minimum_ru, is_replace_pending) = (report.minimum_ru, report.is_scaling);
+    reply.metadata.offer = Some(OfferMetadata { minimum_ru, is_replace_pending });
+    reply
+}
+
+fn missing() -> Error {
+    Error::not_found("There is no such offer.")
+}
+
+fn offer_rid(operation: &Operation<'_>) -> Result<OfferRid> {
+    operation.address.segment(0).and_then(OfferRid::parse).ok_or_else(missing)
 }
 
 /// A migration switches the kind of throughput and leaves the value to the server.

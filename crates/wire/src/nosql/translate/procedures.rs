@@ -11,6 +11,7 @@ use super::items::{target, write_options, written};
 use super::not_allowed;
 use crate::account::TokenSigner;
 use crate::nosql::RequestContext;
+use crate::nosql::messages::message;
 use crate::nosql::operation::{Operation, OperationKind};
 use crate::nosql::reply::{ErrorReply, Handled, Metadata, Reply};
 use crate::nosql::status::{ErrorStatus, Status};
@@ -64,7 +65,7 @@ impl RequestContext<'_> {
     fn script_context(&self, operation: &Operation<'_>, at: &Admitted) -> ScriptContext {
         let (quota_max, quota_used) = self.quota(at.container());
         let cursors = Arc::new(ContainerTokens { tokens: self.tokens.clone(), owner: at.container().rid.to_string() });
-        ScriptContext { cursors, quota_max, quota_used, is_logging: operation.options.script_logging }
+        ScriptContext { cursors, message, quota_max, quota_used, is_logging: operation.options.script_logging }
     }
 }
 

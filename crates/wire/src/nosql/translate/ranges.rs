@@ -3,6 +3,7 @@
 //! Guarantees: a client that sends the current etag gets 304. Clients loop until they get it, so any other response
 //! would hang them.
 
+use pleiad_engine::Addressed;
 use pleiad_model::resource_id::ContainerRid;
 use pleiad_model::{Error, Value};
 
@@ -15,10 +16,10 @@ use crate::nosql::status::Status;
 
 impl RequestContext<'_> {
     pub(super) fn ranges(&self, operation: &Operation<'_>) -> Handled {
+        let admitted = self.admit_container(operation, Addressed::Parent)?;
         if !matches!(operation.kind, OperationKind::List | OperationKind::Read) {
             return Err(not_allowed());
         }
-        let admitted = self.engine.admit(operation.container_name()?, operation.options.intended_container)?;
         let container = admitted.container();
         if operation.kind == OperationKind::Read {
             return Err(Error::not_found("Partition key ranges are read as a feed.").into());

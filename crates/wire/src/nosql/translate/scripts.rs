@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use pleiad_engine::price::METADATA_WRITE_RU;
-use pleiad_engine::{Admitted, ConditionalRid, PutMode, Script, ScriptDefinition};
+use pleiad_engine::{Addressed, Admitted, ConditionalRid, PutMode, Script, ScriptDefinition};
 use pleiad_model::resource_id::{ScriptKind, ScriptRid};
 use pleiad_model::{Error, Result};
 
@@ -18,7 +18,7 @@ use crate::nosql::status::Status;
 
 impl RequestContext<'_> {
     pub(super) async fn scripts(&self, operation: &Operation<'_>, kind: ScriptKind) -> Handled {
-        let at = self.engine.admit(operation.container_name()?, operation.options.intended_container)?;
+        let at = self.admit_container(operation, Addressed::Parent)?;
         let at = at.in_class(operation.class()?);
         in_container(self.scripts_of(operation, &at, kind).await, at.container())
     }
@@ -38,7 +38,7 @@ impl RequestContext<'_> {
             OperationKind::Read => Ok(one(operation, Status::Ok, &encode::script(&*find(operation, at, kind)?))),
             OperationKind::Replace => self.put_script(operation, at, kind, PutMode::Replace(versioned()?)).await,
             OperationKind::Delete => {
-                self.engine.catalog.delete_script(versioned()?).await?;
+                self.engine.delete_script(at, versioned()?).await?;
                 Ok(Reply::empty(Status::NoContent).charged(METADATA_WRITE_RU))
             }
             OperationKind::Execute if kind == ScriptKind::StoredProcedure => {
@@ -56,7 +56,7 @@ impl RequestContext<'_> {
         put: PutMode<ScriptRid>,
     ) -> Handled {
         let definition = ScriptDefinition::parse(kind, &operation.json()?)?;
-        let (script, is_new) = self.engine.catalog.put_script(at.container().rid, kind, definition, put).await?;
+        let (script, is_new) = self.engine.put_script(at, kind, definition, put).await?;
         let status = if is_new { Status::Created } else { Status::Ok };
         Ok(one(operation, status, &encode::script(&script)).charged(METADATA_WRITE_RU))
     }

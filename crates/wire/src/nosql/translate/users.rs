@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pleiad_engine::price::METADATA_WRITE_RU;
-use pleiad_engine::{ConditionalRid, Database, Permission, PermissionGrant, PutMode, User};
+use pleiad_engine::{Addressed, Admitted, ConditionalRid, Database, Permission, PermissionGrant, PutMode, User};
 use pleiad_model::resource_id::{PermissionRid, UserRid};
 use pleiad_model::{Error, Kind, Result, Value};
 
@@ -23,35 +23,40 @@ const EXPIRY_S_MAX: u64 = 24 * 3600;
 
 impl RequestContext<'_> {
     pub(super) async fn users(&self, operation: &Operation<'_>) -> Handled {
-        let database = self.owner_of(operation)?;
+        let at = self.admit_database(operation, Addressed::Parent)?;
+        let database = at.database();
         let owner = database.rid.to_string();
         let versioned = || {
-            let user = find_user(&database, operation)?;
+            let user = find_user(database, operation)?;
             Ok::<_, Error>(ConditionalRid::new(user.rid, operation.version_condition()))
         };
         match operation.kind {
-            OperationKind::List => self.list(operation, user_rows(&database, &owner)),
-            OperationKind::Query => self.query(operation, user_rows(&database, &owner)),
-            OperationKind::Create | OperationKind::Upsert => {
-                self.put_user(operation, &database, put_mode(operation)).await
-            }
-            OperationKind::Read => Ok(one(operation, Status::Ok, &encode::user(&*find_user(&database, operation)?))),
-            OperationKind::Replace => self.put_user(operation, &database, PutMode::Replace(versioned()?)).await,
+            OperationKind::List => self.list(operation, user_rows(database, &owner)),
+            OperationKind::Query => self.query(operation, user_rows(database, &owner)),
+            OperationKind::Create | OperationKind::Upsert => self.put_user(operation, &at, put_mode(operation)).await,
+            OperationKind::Read => Ok(one(operation, Status::Ok, &encode::user(&*find_user(database, operation)?))),
+            OperationKind::Replace => self.put_user(operation, &at, PutMode::Replace(versioned()?)).await,
             OperationKind::Delete => {
-                self.engine.catalog.delete_user(versioned()?).await?;
+                self.engine.delete_user(&at, versioned()?).await?;
                 Ok(Reply::empty(Status::NoContent).charged(METADATA_WRITE_RU))
             }
             _ => Err(not_allowed()),
         }
     }
 
-    async fn put_user(&self, operation: &Operation<'_>, database: &Database, how: PutMode<UserRid>) -> Handled {
-        let (user, is_new) = self.engine.catalog.put_user(database.rid, id_of(&operation.json()?)?, how).await?;
+    async fn put_user(
+        &self,
+        operation: &Operation<'_>,
+        at: &Admitted<Arc<Database>>,
+        how: PutMode<UserRid>,
+    ) -> Handled {
+        let (user, is_new) = self.engine.put_user(at, id_of(&operation.json()?)?, how).await?;
         Ok(one(operation, put_status(is_new), &encode::user(&user)).charged(METADATA_WRITE_RU))
     }
 
     pub(super) async fn permissions(&self, operation: &Operation<'_>) -> Handled {
-        let user = find_user(&*self.owner_of(operation)?, operation)?;
+        let at = self.admit_database(operation, Addressed::Parent)?;
+        let user = find_user(at.database(), operation)?;
         let owner = user.rid.to_string();
         let expires_s = self.expires_s(operation)?;
         let versioned = || {
@@ -62,17 +67,17 @@ impl RequestContext<'_> {
             OperationKind::List => self.list(operation, self.permission_rows(&user, &owner, expires_s)),
             OperationKind::Query => self.query(operation, self.permission_rows(&user, &owner, expires_s)),
             OperationKind::Create | OperationKind::Upsert => {
-                self.put_permission(operation, &user, put_mode(operation), expires_s).await
+                self.put_permission(operation, &at, &user, put_mode(operation), expires_s).await
             }
             OperationKind::Read => {
                 let permission = find_permission(&user, operation)?;
                 Ok(one(operation, Status::Ok, &self.permission(&permission, expires_s)))
             }
             OperationKind::Replace => {
-                self.put_permission(operation, &user, PutMode::Replace(versioned()?), expires_s).await
+                self.put_permission(operation, &at, &user, PutMode::Replace(versioned()?), expires_s).await
             }
             OperationKind::Delete => {
-                self.engine.catalog.delete_permission(versioned()?).await?;
+                self.engine.delete_permission(&at, versioned()?).await?;
                 Ok(Reply::empty(Status::NoContent).charged(METADATA_WRITE_RU))
             }
             _ => Err(not_allowed()),
@@ -82,12 +87,13 @@ impl RequestContext<'_> {
     async fn put_permission(
         &self,
         operation: &Operation<'_>,
+        at: &Admitted<Arc<Database>>,
         user: &User,
         how: PutMode<PermissionRid>,
         expires_s: u64,
     ) -> Handled {
         let body = operation.json()?;
-        let put = self.engine.catalog.put_permission(user.rid, id_of(&body)?, grant(&body)?, how);
+        let put = self.engine.put_permission(at, user.rid, id_of(&body)?, grant(&body)?, how);
         let (permission, is_new) = put.await?;
         let shown = self.permission(&permission, expires_s);
         Ok(one(operation, put_status(is_new), &shown).charged(METADATA_WRITE_RU))

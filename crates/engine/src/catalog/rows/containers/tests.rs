@@ -5,7 +5,7 @@ use pleiad_storage::Durability;
 
 use super::*;
 use crate::catalog::NewContainer;
-use crate::testing::{LIMITS, account, assert_sound, container, definition, load, reopen};
+use crate::testing::{LIMITS, account, assert_sound, at_container, container, definition, find_database, load, reopen};
 use crate::{ContainerName, Engine, SyncPolicy, ThroughputRequest};
 
 const C: ContainerName<'static> = ContainerName::Named { database: "db", container: "c" };
@@ -36,7 +36,7 @@ async fn open_error(store: Arc<AnyStore>) -> Error {
 }
 
 async fn wait(engine: &Engine, job: Result<u64>) {
-    engine.wait_for_job(job.unwrap()).await.unwrap();
+    engine.catalog.jobs().wait_ended(job.unwrap()).await.unwrap();
 }
 
 #[tokio::test]
@@ -45,18 +45,21 @@ async fn a_kind_survives_replace_split_merge_and_copy() {
     let (store, _) = engine.catalog.store_and_committer();
     let definition = ContainerDefinition { kind: ContainerKind::Table, ..definition("c", &["/pk"]) };
     let new = NewContainer { definition, throughput: ThroughputRequest::Unspecified };
-    let rid = engine.catalog.create_container(engine.find_database("db").unwrap().rid, new).await.unwrap().rid;
+    let rid = engine.catalog.create_container(find_database(&engine, "db").unwrap().rid, new).await.unwrap().rid;
     load(&engine, "c", 20, |n| n.to_string()).await;
     let table = Some(Value::from("table"));
     let same = |old: &ContainerDefinition| old.replace(&old.to_object().with("defaultTtl", -1i64).into());
     engine.catalog.replace_container(rid, same).await.unwrap();
     assert_eq!(kinds(&store).await, std::slice::from_ref(&table));
-    wait(&engine, engine.split(C, None, None).await).await;
+    let job = engine.split(at_container(&engine, C).unwrap(), None, None).await;
+    wait(&engine, job).await;
     assert_eq!(kinds(&store).await, std::slice::from_ref(&table));
-    let ids: Vec<u32> = engine.find_container(C).unwrap().map.ranges().iter().map(|range| range.id).collect();
-    wait(&engine, engine.merge(C, &ids[..2]).await).await;
+    let ids: Vec<u32> =
+        at_container(&engine, C).unwrap().container().map.ranges().iter().map(|range| range.id).collect();
+    let job = engine.merge(at_container(&engine, C).unwrap(), &ids[..2]).await;
+    wait(&engine, job).await;
     assert_eq!(kinds(&store).await, std::slice::from_ref(&table));
-    wait(&engine, engine.copy_database("db", "copy").await).await;
+    wait(&engine, engine.catalog.begin_copy("db", "copy").await).await;
     assert_eq!(kinds(&store).await, [table.clone(), table]);
     let tree = engine.catalog.tree();
     let containers = tree.databases.values().flat_map(|database| database.containers.values());
@@ -75,10 +78,10 @@ async fn a_kind_that_is_not_known_fails_the_open() {
         rewrite(&store, |row| row.set("kind", kind)).await;
         let error = open_error(store.clone()).await;
         let wanted = format!("the container 'c' of the database 'db' has the kind '{kind}', which this Pleiad");
-        assert!(error.message.starts_with(&wanted), "{error}");
+        assert!(error.to_string().starts_with(&wanted), "{error}");
     }
     rewrite(&store, |row| row.set("kind", 1i64)).await;
-    assert!(open_error(store.clone()).await.message.contains("kind of a container"));
+    assert!(open_error(store.clone()).await.to_string().contains("kind of a container"));
     rewrite(&store, |row| row.set("kind", "nosql")).await;
     reopen(store, LIMITS).await;
 }
@@ -93,13 +96,13 @@ async fn a_row_of_format_3_is_a_nosql_container_and_gets_its_kind_when_it_is_wri
     engine.close().await;
     rewrite(&store, |row| drop(row.remove("kind"))).await;
     let engine = reopen(store.clone(), LIMITS).await;
-    assert_eq!(engine.find_container(C).unwrap().definition.kind, ContainerKind::Nosql);
+    assert_eq!(at_container(&engine, C).unwrap().container().definition.kind, ContainerKind::Nosql);
     assert_eq!(kinds(&store).await, [None, None]);
     let same = |old: &ContainerDefinition| old.replace(&old.to_object().with("defaultTtl", -1i64).into());
     engine.catalog.replace_container(rid, same).await.unwrap();
     assert_eq!(kinds(&store).await, [Some("nosql".into()), None]);
     engine.close().await;
     let engine = reopen(store, LIMITS).await;
-    assert_eq!(engine.find_container(C).unwrap().items(), 20);
+    assert_eq!(at_container(&engine, C).unwrap().container().items(), 20);
     assert_sound(&engine).await;
 }

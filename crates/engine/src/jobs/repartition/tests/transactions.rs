@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::{BatchAction, BatchOperation, OperationOutcome, PageLimit};
+use pleiad_model::Kind;
 
 fn operation(action: BatchAction, id: Option<&str>) -> BatchOperation {
     let (key, options, known_etag) = Default::default();
@@ -46,9 +47,9 @@ async fn s114_batches_stay_atomic_and_deleted_keys_stay_deleted() {
     let deleted_key = pk("7");
     engine.delete_by_partition_key(&admit(&engine, "c"), Some(&deleted_key)).await.result.unwrap();
     create(&engine, &admit(&engine, "c"), "new", "7").await.result.unwrap();
-    let job = engine.split(C, None, None).await.unwrap();
+    let job = engine.split(at_container(&engine, C).unwrap(), None, None).await.unwrap();
     wait_published(&engine, job).await;
-    let job = engine.merge(C, &[1, 2]).await.unwrap();
+    let job = engine.merge(at_container(&engine, C).unwrap(), &[1, 2]).await.unwrap();
     wait_published(&engine, job).await;
     stop.store(true, Ordering::Relaxed);
     for writer in writers {

@@ -68,11 +68,11 @@ async fn s12_unique_values_stay_unique_while_partitions_split_and_merge() {
     }
     for _ in 0..4 {
         for _ in 0..2 {
-            wait_done(&engine, engine.split(C, None, None).await.unwrap()).await;
+            wait_done(&engine, engine.split(at_container(&engine, C).unwrap(), None, None).await.unwrap()).await;
         }
         let all = ids(&engine);
         assert_eq!(all.len(), 3);
-        wait_done(&engine, engine.merge(C, &all).await.unwrap()).await;
+        wait_done(&engine, engine.merge(at_container(&engine, C).unwrap(), &all).await.unwrap()).await;
     }
     stop.store(true, Ordering::Relaxed);
     let mut claimed = 0;

@@ -149,8 +149,9 @@ impl<'a> World<'a> {
         match tx.commit().await {
             Ok(_) if must_fail => self.report("lost update", format!("{own:?} over {:?}", self.committed)),
             Ok(_) => self.apply(own),
-            Err(refusal) if refusal.error.kind != Kind::RetryWith => {
-                self.report("wrong refusal", refusal.error.message)
+            Err(WriteError::Outdated) => self.report("wrong refusal", "outdated".to_owned()),
+            Err(WriteError::Failed(refusal)) if refusal.error.fact() != Some(&Fact::ConflictingWrite) => {
+                self.report("wrong refusal", refusal.error.to_string())
             }
             Err(_) if !must_fail => self.report("needless conflict", format!("{own:?}")),
             Err(_) => self.failed += 1,

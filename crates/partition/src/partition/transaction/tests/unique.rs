@@ -1,12 +1,11 @@
 //! Unique values within one transaction, and between two.
 
 use super::*;
-use crate::partition::UNIQUE_VIOLATION;
 use crate::testing::unique_schema;
 
 #[track_caller]
 fn assert_unique_violation(step: Result<OperationEffect, Rejected>) {
-    assert_eq!(step.unwrap_err().error.message, UNIQUE_VIOLATION);
+    assert_eq!(step.unwrap_err().error.fact(), Some(&Fact::UniqueViolation));
 }
 
 #[tokio::test]
@@ -46,7 +45,7 @@ async fn the_first_committer_gets_a_unique_value() {
     let mut tx = partition.begin(&schema, logical(&schema, "p"), NOW_S).await.unwrap();
     put(&mut tx, &schema, Verb::Create, "mine", 5).await.unwrap();
     create(&partition, &schema, "theirs", 5).await;
-    assert_eq!(tx.commit().await.unwrap_err().error.kind, Kind::RetryWith);
+    assert_eq!(tx.commit().await.unwrap_err().failed().error.kind, Kind::RetryWith);
     let mut again = partition.begin(&schema, logical(&schema, "p"), NOW_S).await.unwrap();
     assert_unique_violation(put(&mut again, &schema, Verb::Create, "mine", 5).await);
     put(&mut again, &schema, Verb::Create, "mine", 6).await.unwrap();

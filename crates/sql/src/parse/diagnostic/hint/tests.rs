@@ -63,7 +63,7 @@ fn reserved_words() {
 fn the_service_s_message_comes_first() {
     let text = "SELECT * FROM c;";
     let error = parse(text).unwrap_err().into_error(text);
-    let message = error.message;
+    let message = error.to_string();
     assert!(message.contains("\"Syntax error, incorrect syntax near ';'. A request"), "{message}");
 }
 

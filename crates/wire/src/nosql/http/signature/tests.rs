@@ -166,7 +166,7 @@ fn malformed_headers_are_reported() {
 fn keys_are_not_printed_and_must_be_base64() {
     assert_eq!(format!("{:?}", keys()), "AccountKeyring(not shown)");
     let error = AccountKeyring::new("not base64!", None, None, None).unwrap_err();
-    assert!(!error.message.contains("not base64!"), "{error}");
+    assert!(!error.to_string().contains("not base64!"), "{error}");
     assert!(AccountKeyring::new("", None, None, None).is_err());
 }
 
