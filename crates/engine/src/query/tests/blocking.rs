@@ -77,7 +77,8 @@ async fn a_page_whose_rows_are_on_disk_is_refused_inline_without_effects() {
         let answer = run_on_thread(&engine, &at, text).await;
         let charge_ru = answer.as_ref().unwrap().charge_ru;
         assert_eq!(rows(answer), want, "{text}");
-        assert!((used_ru(&engine, &at) - before_ru - charge_ru).abs() < 0.01, "{text}");
+        // Each of the four partitions rounds its part of the charge to hundredths.
+        assert!((used_ru(&engine, &at) - before_ru - charge_ru).abs() <= 0.025, "{text}");
         match task.run(Blocking::Inline) {
             Err(retry) => assert_eq!((retry, runs_inline_later), (PageRetry::WouldBlock, false), "{text}"),
             answer => assert_eq!((rows(answer), runs_inline_later), (want, true), "{text}"),
