@@ -15,19 +15,23 @@ pub fn write(position: PartitionLsn) -> String {
 }
 
 pub fn parse(text: &str) -> Result<SessionToken> {
-    let part =
-        |part| parse_part(part).ok_or_else(|| Error::invalid(format!("The session token {text:?} is not valid.")));
+    let invalid = || Error::invalid(format!("The session token provided '{text}' is invalid."));
+    let part = |part| parse_part(part).ok_or_else(invalid);
     Ok(SessionToken(text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(part).collect::<Result<_>>()?))
 }
 
 fn parse_part(part: &str) -> Option<(u32, u64)> {
     let (range, vector) = part.split_once(':')?;
     let mut fields = vector.split('#');
-    let first = fields.next()?;
-    let lsn = fields.next().unwrap_or(first);
     // A client that has read nothing may send -1.
-    let lsn: i64 = lsn.parse().ok()?;
-    Some((range.parse().ok()?, u64::try_from(lsn).unwrap_or(0)))
+    let first: i64 = fields.next()?.parse().ok()?;
+    let lsn: i64 = fields.next().map_or(Some(first), |lsn| lsn.parse().ok())?;
+    fields.all(is_region).then_some((range.parse().ok()?, u64::try_from(lsn).unwrap_or(0)))
+}
+
+/// There is one region: the LSNs of others are read and not used.
+fn is_region(field: &str) -> bool {
+    field.split_once('=').is_some_and(|(region, lsn)| region.parse::<u32>().is_ok() && lsn.parse::<i64>().is_ok())
 }
 
 #[cfg(test)]
@@ -44,7 +48,14 @@ mod tests {
     fn both_forms_and_compound_tokens_are_understood() {
         assert_eq!(parse("0:1#5#1=4, 1:7").unwrap(), SessionToken(vec![(0, 5), (1, 7)]));
         assert_eq!(parse("0:-1").unwrap(), SessionToken(vec![(0, 0)]));
-        assert!(parse("nonsense").is_err());
+    }
+
+    #[test]
+    fn malformed_tokens_are_rejected() {
+        for text in ["nonsense", "0", "0:", "0:x", "x:1", "-1:1", "0:-1#", "0:x#5", "0:1#5#1", "0:1#5#1=x", "0:1#5,1"] {
+            let message = parse(text).unwrap_err().to_string();
+            assert_eq!(message, format!("The session token provided '{text}' is invalid."));
+        }
     }
 
     proptest! {
