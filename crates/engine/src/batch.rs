@@ -181,7 +181,8 @@ impl Engine {
         ts_s: u32,
     ) -> Result<WriteOutcome<Vec<(usize, BatchOperationResult)>>, WriteError> {
         let WriteTarget { partition, container, admission } = target;
-        admission.check_session(at, session)?;
+        // Writes alone do not depend on what the client has seen.
+        admission.check_session(at, session.filter(|_| group.has_read()))?;
         let mut tx = partition.begin_latched(&container.schema, group.logical.clone(), ts_s).await;
         let mut answers = Vec::with_capacity(group.operations.len());
         for (number, operation) in &group.operations {
@@ -268,6 +269,10 @@ struct BatchGroup<'o> {
 }
 
 impl BatchGroup<'_> {
+    fn has_read(&self) -> bool {
+        self.operations.iter().any(|(_, operation)| operation.is_read())
+    }
+
     fn item(&self, operation: &BatchOperation) -> Result<ItemKey> {
         let key = operation.id.as_ref().map(|id| self.logical.clone().item(id));
         Ok(key.ok_or(Fact::BatchItemUnnamed)?)

@@ -56,7 +56,7 @@ impl TokenSigner {
 }
 
 fn invalid() -> Error {
-    Error::invalid("The continuation token is not valid for this request: start again without it.")
+    Error::invalid("Invalid Continuation Token: it is not of this request. Start again without it.")
 }
 
 fn put_key(out: &mut Vec<u8>, key: &EffectiveKey) {

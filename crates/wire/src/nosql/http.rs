@@ -26,6 +26,7 @@ use super::NosqlApi;
 use super::address::{self, Address, ResourceType, Signing};
 use super::operation::OperationKind;
 use super::reply::{ErrorReply, Handled};
+use super::session::TokenForm;
 use super::status::{ErrorStatus, Status};
 use crate::account::{AuthError, AuthTime, Caller};
 use crate::http::{BodyError, ConnectionOrigin, read_body};
@@ -53,6 +54,10 @@ pub(crate) struct Exchange<'p> {
 }
 
 impl Exchange<'_> {
+    fn token_form(&self) -> TokenForm {
+        TokenForm::of_version(text(&self.parts.headers, "x-ms-version"))
+    }
+
     pub fn activity(&self) -> ActivityId {
         ActivityId::new(self.activity.to_str().unwrap_or_default())
     }
@@ -130,14 +135,14 @@ impl NosqlHttp {
             transport_request_id: self.next_transport_request_id.fetch_add(1, Ordering::Relaxed),
             duration_ms: took.as_secs_f64() * 1000.0,
         };
-        encode::encode(reply, &exchange.activity, Some(&diagnostics))
+        encode::encode(reply, &exchange.activity, exchange.token_form(), Some(&diagnostics))
     }
 
     /// The response to a request that reaches no API; it is not counted.
     pub(crate) fn reject(&self, parts: &Parts, error: impl Into<ErrorReply>) -> Response<Full<Bytes>> {
         let exchange = self.begin(parts);
         let reply = error.into().reply(exchange.activity.to_str().unwrap_or_default());
-        encode::encode(reply, &exchange.activity, None)
+        encode::encode(reply, &exchange.activity, exchange.token_form(), None)
     }
 
     /// An issuer may have rotated its keys: a token with an unknown key is checked again after the key set was fetched

@@ -101,7 +101,7 @@ pub fn sentence(fact: &Fact) -> String {
         Fact::SessionAhead(ahead) => {
             let SessionAhead { range, asked_lsn, reached_lsn } = &**ahead;
             format!(
-                "The read session is not available for the input session token: it asks for {asked_lsn}, partition {range} has reached {reached_lsn}."
+                "The read session is not available for the input session token. It asks for {asked_lsn}, partition {range} has reached {reached_lsn}."
             )
         }
         Fact::RangeGone { range, .. } => {

@@ -31,7 +31,8 @@ pub struct Metadata {
     pub continuation: Option<String>,
     pub item_count: Option<u64>,
     pub item_lsn: Option<u64>,
-    /// The resource that contains the one in the reply: clients store session tokens by it.
+    /// The resource that contains the one in the reply: clients store session tokens by it. A container that was
+    /// deleted is named by its own rid, by which clients forget them.
     pub owner: Option<OwnerPath>,
     pub retry_after_ms: Option<u64>,
     pub throttle: Option<Box<Throttle>>,

@@ -37,6 +37,7 @@ impl RequestContext<'_> {
             return Err(not_allowed());
         }
         operation.consistency(self.account.consistency)?;
+        operation.options.session_token.get()?;
         match operation.address.resource {
             ResourceType::Account => self.account(operation),
             ResourceType::Databases => self.databases(operation).await,

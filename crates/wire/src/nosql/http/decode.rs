@@ -316,10 +316,14 @@ fn page_rows(text: &str) -> Result<Option<PageRows>> {
 
 fn continuation_kb(text: &str) -> Result<Option<usize>> {
     match text {
-        "" | "0" => Ok(None),
-        text => text.parse().map(Some).map_err(|_| {
-            Error::invalid(format!("The limit of continuation tokens is {text:?}; it must be a number of kilobytes."))
-        }),
+        "" => Ok(None),
+        text => match text.parse() {
+            Ok(0) => Err(Error::invalid("The continuation token limit specified is not large enough.")),
+            Ok(kb) => Ok(Some(kb)),
+            Err(_) => Err(Error::invalid(format!(
+                "The continuation token limit {text} is invalid. Please pass in a valid continuation token size limit which must be a positive integer."
+            ))),
+        },
     }
 }
 

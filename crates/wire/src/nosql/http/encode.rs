@@ -9,7 +9,7 @@ use pleiad_engine::PartitionLsn;
 use pleiad_model::Throttle;
 
 use crate::nosql::reply::{ContainerMetadata, Metadata, OfferMetadata, OwnerPath, QueryMetadata, Reply};
-use crate::nosql::session;
+use crate::nosql::session::{self, TokenForm};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
@@ -22,13 +22,18 @@ pub struct Diagnostics<'a> {
 }
 
 /// `activity` is a GUID that finds the request in the log.
-pub fn encode(reply: Reply, activity: &HeaderValue, diagnostics: Option<&Diagnostics<'_>>) -> Response<Full<Bytes>> {
+pub fn encode(
+    reply: Reply,
+    activity: &HeaderValue,
+    tokens: TokenForm,
+    diagnostics: Option<&Diagnostics<'_>>,
+) -> Response<Full<Bytes>> {
     let Reply { status, body, metadata } = reply;
     let mut headers = HeaderMap::with_capacity(32);
     if !body.is_empty() {
         headers.insert(CONTENT_TYPE, JSON);
     }
-    set_metadata(&mut headers, metadata);
+    set_metadata(&mut headers, metadata, tokens);
     if let Some(diagnostics) = diagnostics {
         headers.insert(LAST_STATE_CHANGE, diagnostics.started.clone());
         set_number(&mut headers, TRANSPORT_REQUEST_ID, diagnostics.transport_request_id);
@@ -44,13 +49,13 @@ pub fn encode(reply: Reply, activity: &HeaderValue, diagnostics: Option<&Diagnos
     response
 }
 
-fn set_metadata(headers: &mut HeaderMap, metadata: Metadata) {
+fn set_metadata(headers: &mut HeaderMap, metadata: Metadata, tokens: TokenForm) {
     set(headers, REQUEST_CHARGE, &charge_text(metadata.charge_ru));
     if let Some(substatus) = metadata.substatus {
         set_number(headers, SUBSTATUS, u64::from(substatus));
     }
     if let Some(served_by) = metadata.served_by {
-        set_partition(headers, served_by);
+        set_partition(headers, served_by, tokens);
     }
     set_text(headers, ETAG, metadata.etag.as_deref());
     set_text(headers, CONTINUATION, metadata.continuation.as_deref());
@@ -90,8 +95,8 @@ fn set_metadata(headers: &mut HeaderMap, metadata: Metadata) {
 }
 
 /// Headers about the partition that served the request.
-fn set_partition(headers: &mut HeaderMap, served_by: PartitionLsn) {
-    set(headers, SESSION_TOKEN, &session::write(served_by));
+fn set_partition(headers: &mut HeaderMap, served_by: PartitionLsn, tokens: TokenForm) {
+    set(headers, SESSION_TOKEN, &session::write(served_by, tokens));
     set_number(headers, RANGE_ID, u64::from(served_by.range));
     let lsn = HeaderValue::from(served_by.lsn);
     for name in [LSN, LOCAL_LSN, GLOBAL_COMMITTED_LSN, QUORUM_ACKED_LSN, QUORUM_ACKED_LOCAL_LSN] {

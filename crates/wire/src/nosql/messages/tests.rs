@@ -221,7 +221,7 @@ fn facts() -> Vec<(Fact, u16, u32, &'static str)> {
             Fact::SessionAhead(Box::new(ahead)),
             404,
             1002,
-            "The read session is not available for the input session token: it asks for 9, partition 4 has reached 7.",
+            "The read session is not available for the input session token. It asks for 9, partition 4 has reached 7.",
         ),
         (
             Fact::RangeGone { range: 4, epoch: 2 },

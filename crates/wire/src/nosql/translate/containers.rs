@@ -36,7 +36,12 @@ impl RequestContext<'_> {
             OperationKind::Delete => {
                 let at = self.admit_container(operation, Addressed::Itself)?;
                 self.engine.delete_container(&at).await?;
-                Ok(in_database(Reply::empty(Status::NoContent).charged(METADATA_WRITE_RU), at.container()))
+                let mut reply = in_database(Reply::empty(Status::NoContent).charged(METADATA_WRITE_RU), at.container());
+                // The rid of the container: SDKs forget its session tokens by it.
+                if let Some(owner) = &mut reply.metadata.owner {
+                    owner.rid = at.container().rid.to_string();
+                }
+                Ok(reply)
             }
             _ => {
                 self.admit(operation)?;

@@ -93,6 +93,7 @@ impl RequestContext<'_> {
     async fn list_items(&self, operation: &Operation<'_>, at: &Admitted) -> Handled {
         let rid = at.container().rid.to_string();
         let from = operation.options.continuation.map(|token| self.tokens.redeem(&rid, token)).transpose()?;
+        operation.options.continuation_kb_max.get()?;
         let items = operation.page_rows()?.unwrap_or(PAGE_ITEMS).min(PAGE_ITEMS_MAX);
         let limit = PageLimit { items, bytes: PAGE_BYTES_MAX };
         let session = operation.session(at)?;

@@ -1,6 +1,6 @@
 //! Metadata feeds: listing, paging, querying and conditional reads, shared by all of them.
 
-use pleiad_engine::FeedCursor;
+use pleiad_engine::{FeedCursor, RowSet};
 use pleiad_model::partition_key::EpkRange;
 use pleiad_model::{Error, Result, Value, json};
 
@@ -22,27 +22,44 @@ const PAGE_ROWS: usize = 100;
 
 impl RequestContext<'_> {
     pub(super) fn list(&self, operation: &Operation<'_>, rows: MetadataRows<'_>) -> Handled {
-        let after = match operation.options.continuation {
-            Some(token) => self.tokens.redeem(rows.owner, token)?.0.first().map_or(0, |cursor| cursor.docnum),
-            None => 0,
-        };
-        let limit = operation.page_rows()?.unwrap_or(PAGE_ROWS);
+        let feed = format!("{}/{}", rows.owner, rows.array);
+        let (after, limit) = self.page_of(operation, &feed)?;
         let mut left = rows.numbered.into_iter().skip_while(|(number, _)| *number <= after).peekable();
         let page: Vec<(u64, Value)> = left.by_ref().take(limit).collect();
-        let next = left.peek().and(page.last()).map(|(number, _)| FeedCursor::after(EpkRange::FULL, *number));
+        let next = left.peek().and(page.last()).map(|(number, _)| *number);
         let values: Vec<Value> = page.into_iter().map(|(_, value)| value).collect();
-        let token = next.map(|position| self.tokens.issue(rows.owner, &position));
         let reply = Reply::new(Status::Ok, encode::feed(rows.owner, rows.array, &values));
-        Ok(reply.item_count(values.len()).continuation(token))
+        Ok(reply.item_count(values.len()).continuation(next.map(|number| self.token(&feed, number))))
     }
 
-    /// Evaluates `{"query": "…", "parameters": […]}` over the whole feed, which is small.
+    /// Evaluates `{"query": "…", "parameters": […]}` over the whole feed, which is small. A continuation counts the rows
+    /// that were returned, because rows may be sorted, grouped or projected; it belongs to the text of its query.
     pub(super) fn query(&self, operation: &Operation<'_>, rows: MetadataRows<'_>) -> Handled {
         let values: Vec<Value> = rows.numbered.into_iter().map(|(_, value)| value).collect();
         let (text, parameters) = query_of(operation)?;
+        let feed = format!("{}/{} {text}", rows.owner, rows.array);
+        let (returned, limit) = self.page_of(operation, &feed)?;
         let found = self.engine.filter(&text, &parameters, &values)?;
-        let reply = Reply::new(Status::Ok, encode::rows(rows.owner, rows.array, &found));
-        Ok(reply.item_count(found.len()))
+        let mut page = RowSet::default();
+        found.iter().skip(returned as usize).take(limit).for_each(|row| page.push(row));
+        let returned = returned.saturating_add(page.len() as u64);
+        let next = ((returned as usize) < found.len()).then(|| self.token(&feed, returned));
+        let reply = Reply::new(Status::Ok, encode::rows(rows.owner, rows.array, &page));
+        Ok(reply.item_count(page.len()).continuation(next))
+    }
+
+    /// The number after which the requested page begins, and its maximum length.
+    fn page_of(&self, operation: &Operation<'_>, feed: &str) -> Result<(u64, usize)> {
+        let after = match operation.options.continuation {
+            Some(token) => self.tokens.redeem(feed, token)?.0.first().map_or(0, |cursor| cursor.docnum),
+            None => 0,
+        };
+        operation.options.continuation_kb_max.get()?;
+        Ok((after, operation.page_rows()?.unwrap_or(PAGE_ROWS)))
+    }
+
+    fn token(&self, feed: &str, after: u64) -> String {
+        self.tokens.issue(feed, &FeedCursor::after(EpkRange::FULL, after))
     }
 }
 
