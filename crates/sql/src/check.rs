@@ -52,7 +52,8 @@ pub fn parse_and_check(text: &str) -> Result<Select> {
 pub fn check(select: &Select, text: &str) -> Result<()> {
     let mut checker = Checker::default();
     let checked = clauses::check_subqueries(select).and_then(|()| checker.block(select, &NameScope::outermost()));
-    checked.map_err(|diagnostic| diagnostic.into_error(text))
+    checked.map_err(|diagnostic| diagnostic.into_error(text))?;
+    clauses::check_joined_order(select)
 }
 
 /// The counts of `TOP`, `OFFSET` and `LIMIT`, with parameters bound; an error if one is not a valid count.

@@ -100,6 +100,12 @@ fn component(expr: &Expr, weight: f64) -> Result<Component<'_>, Diagnostic> {
         ("FULLTEXTSCORE", [property, terms @ ..]) if !terms.is_empty() => Score::Text { property, terms },
         ("FULLTEXTSCORE", _) => {
             let message = "The FULLTEXTSCORE function requires at least 2 argument(s).";
+    if function.eq_ignore_ascii_case("RRF") {
+        // The service knows RRF only directly after RANK.
+        let name = Span { start: expr.span.start, end: expr.span.start + function.len() };
+        let message = format!("'{function}' is not a recognized built-in function name.");
+        return Err(Diagnostic::coded(name, "SC2005", message));
+    }
             return Err(Diagnostic::coded(expr.span, "SC2050", message));
         }
         ("VECTORDISTANCE", arguments) => Score::Vector(arguments),

@@ -21,10 +21,10 @@ fn errors_of(text: &str) -> Vec<Value> {
     body.get("errors").and_then(Value::as_array).unwrap().to_vec()
 }
 
-/// Code (empty if there is none), message, location.
+/// Code (empty if there is none), message, location (0 to 0 if there is none).
 fn error_parts(error: &Value) -> (String, String, (i64, i64)) {
     let text_of = |name: &str| error.get(name).map_or_else(String::new, plain_text);
-    let offset = |name: &str| error.get("location").and_then(|l| l.get(name)).and_then(Value::as_i64).unwrap();
+    let offset = |name: &str| error.get("location").and_then(|l| l.get(name)).and_then(Value::as_i64).unwrap_or(0);
     (text_of("code"), text_of("message"), (offset("start"), offset("end")))
 }
 
@@ -229,8 +229,15 @@ fn subqueries_do_not_sort_or_page() {
 fn order_by_takes_paths_of_the_item() {
     const UNMAPPED: &str = "ORDER BY item expression could not be mapped to a document path.";
     check("SELECT * FROM root WHERE root.key = 'key' ORDER BY LOWER(root.field) ASC", "2206", UNMAPPED);
-    check_at("SELECT * FROM c ORDER BY c.a, c.b + 1", "2206", "c.b + 1");
-    check("SELECT VALUE c.id FROM c JOIN t IN c.tags ORDER BY t.name", "2206", UNMAPPED);
+    check("SELECT * FROM c ORDER BY c.a, c.b + 1", "2206", UNMAPPED);
+    for text in [
+        "SELECT VALUE c.id FROM c JOIN t IN c.tags ORDER BY t.name",
+        "SELECT VALUE t FROM c JOIN t IN c.tags ORDER BY c.id, t",
+        "SELECT VALUE t FROM t IN c.tags ORDER BY t.name",
+    ] {
+        let message = parse_and_check(text).unwrap_err().to_string();
+        assert!(message.contains(r#"{"Errors":["Order-by over correlated collections is not supported."]}"#), "{text}");
+    }
     check("SELECT VALUE x FROM (SELECT VALUE c.a FROM c) x ORDER BY x.b", "2206", UNMAPPED);
     check("SELECT * FROM c ORDER BY c", "2206", UNMAPPED);
     check("SELECT c.a FROM c GROUP BY c.a ORDER BY c.a", "", "ORDER BY cannot be combined with GROUP BY");
@@ -370,6 +377,8 @@ fn order_by_rank_rules() {
         check(&text, "SC2221", "VectorDistance and/or a FullTextScore function call. RRF takes two or more");
         check_at(&text, "SC2221", &format!("ORDER BY RANK {few}"));
     }
+    let nested = "SELECT * FROM c ORDER BY RANK RRF(FullTextScore(c.t, 'a'), RRF(FullTextScore(c.t, 'b'), c.n))";
+    check(nested, "SC2005", "'RRF' is not a recognized built-in function name.");
     let weights = |weights: &str| {
         format!("SELECT * FROM c ORDER BY RANK RRF(FullTextScore(c.t, 'a'), FullTextScore(c.u, 'b'), {weights})")
     };
