@@ -383,7 +383,8 @@ fn order_by_rank_rules() {
         format!("SELECT * FROM c ORDER BY RANK RRF(FullTextScore(c.t, 'a'), FullTextScore(c.u, 'b'), {weights})")
     };
     accepts(&weights("[1, 2]"));
-    for wrong in ["[1]", "[1, 2, 3]", "[1, 'a']", "@w", "7"] {
+    accepts(&weights("@w"));
+    for wrong in ["[1]", "[1, 2, 3]", "[1, 'a']", "7"] {
         check(&weights(wrong), "SC2229", "literal array of numbers");
     }
     let fused = |count: usize| {
