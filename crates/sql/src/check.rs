@@ -154,7 +154,7 @@ impl<'q> Checker<'q> {
                 self.scalars(arguments, scope, context)
             }
             ExprKind::Subquery { select, .. } => match context {
-                ExprContext::Aggregate(around) => Err(groups::nested_aggregate(around)),
+                ExprContext::Aggregate(around) if !scope.is_correlated() => Err(groups::nested_aggregate(around)),
                 _ => self.block(select, scope),
             },
             _ => expr.each_child(&mut |child| self.scalar(child, scope, context)),

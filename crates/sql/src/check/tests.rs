@@ -164,6 +164,7 @@ fn aggregates_are_allowed_in_select_and_do_not_nest() {
     check_at("SELECT VALUE MAX(MIN(r)) FROM r", "SC2101", "MAX(MIN(r))");
     check_at("SELECT 1 + SUM(ABS(AVG(MIN(r)))) FROM r", "SC2101", "SUM(ABS(AVG(MIN(r))))");
     check_at("SELECT VALUE SUM((SELECT VALUE c.a)) FROM c", "SC2101", "SUM((SELECT VALUE c.a))");
+    accepts("SELECT VALUE (SELECT VALUE SUM((SELECT VALUE MAX(n.x) FROM n IN a.list)) FROM a IN c.arr) FROM c");
     check("SELECT c.a FROM c WHERE COUNT(1) > 1", "", "cannot stand in WHERE");
     check("SELECT c.a FROM c GROUP BY COUNT(1)", "", "cannot stand in GROUP BY");
     check("SELECT c.a FROM c ORDER BY COUNT(1)", "", "cannot stand in ORDER BY");
