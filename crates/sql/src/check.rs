@@ -29,6 +29,7 @@ pub use groups::{GroupKeys, aggregate, contains_aggregate, has_aggregate};
 use crate::Parameters;
 use crate::parse::ast::{AstStep, Expr, ExprKind, Select};
 use crate::parse::{self, Diagnostic, Span, TEXT_BYTES_MAX};
+use crate::pass_through::flatten_sorted;
 use names::NameScope;
 
 /// The largest number of `JOIN`s in a query, subqueries included.
@@ -44,6 +45,7 @@ pub fn parse_and_check(text: &str) -> Result<Select> {
         return Err(Error::invalid(message));
     }
     let select = parse::parse(text).map_err(|diagnostic| diagnostic.into_error(text))?;
+    let select = flatten_sorted(select);
     check(&select, text)?;
     Ok(select)
 }
