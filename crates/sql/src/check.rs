@@ -29,6 +29,7 @@ pub use groups::{GroupKeys, aggregate, contains_aggregate, has_aggregate};
 use crate::Parameters;
 use crate::parse::ast::{AstStep, Expr, ExprKind, Select};
 use crate::parse::{self, Diagnostic, Span, TEXT_BYTES_MAX};
+use crate::pass_through::flatten_sorted;
 use names::NameScope;
 
 /// The largest number of `JOIN`s in a query, subqueries included.
@@ -44,6 +45,7 @@ pub fn parse_and_check(text: &str) -> Result<Select> {
         return Err(Error::invalid(message));
     }
     let select = parse::parse(text).map_err(|diagnostic| diagnostic.into_error(text))?;
+    let select = flatten_sorted(select);
     check(&select, text)?;
     Ok(select)
 }
@@ -52,7 +54,8 @@ pub fn parse_and_check(text: &str) -> Result<Select> {
 pub fn check(select: &Select, text: &str) -> Result<()> {
     let mut checker = Checker::default();
     let checked = clauses::check_subqueries(select).and_then(|()| checker.block(select, &NameScope::outermost()));
-    checked.map_err(|diagnostic| diagnostic.into_error(text))
+    checked.map_err(|diagnostic| diagnostic.into_error(text))?;
+    clauses::check_joined_order(select)
 }
 
 /// The counts of `TOP`, `OFFSET` and `LIMIT`, with parameters bound; an error if one is not a valid count.
@@ -153,7 +156,7 @@ impl<'q> Checker<'q> {
                 self.scalars(arguments, scope, context)
             }
             ExprKind::Subquery { select, .. } => match context {
-                ExprContext::Aggregate(around) => Err(groups::nested_aggregate(around)),
+                ExprContext::Aggregate(around) if !scope.is_correlated() => Err(groups::nested_aggregate(around)),
                 _ => self.block(select, scope),
             },
             _ => expr.each_child(&mut |child| self.scalar(child, scope, context)),

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 
 use pleiad_model::Value;
 
+use crate::Parameters;
 use crate::parse::ast::{Expr, ExprKind, OrderBy, Select, UnaryOp};
 use crate::parse::{Diagnostic, Span};
 
@@ -48,11 +49,12 @@ pub enum Score<'q> {
 }
 
 impl<'q> RankClause<'q> {
-    /// Parses the scoring function after `RANK`; `clause` is the span of the `ORDER BY` clause.
-    pub fn parse(score: &'q Expr, clause: Span) -> Result<RankClause<'q>, Diagnostic> {
+    /// Parses the scoring function after `RANK`; `clause` is the span of the `ORDER BY` clause. Without `parameters`,
+    /// weights in a parameter count as 1.
+    pub fn parse(score: &'q Expr, clause: Span, parameters: Option<&Parameters>) -> Result<RankClause<'q>, Diagnostic> {
         match &score.kind {
             ExprKind::Call { function, arguments } if function.eq_ignore_ascii_case("RRF") => {
-                parse_rrf(score, arguments, clause)
+                parse_rrf(score, arguments, clause, parameters)
             }
             _ => {
                 let component = component(score, 1.0)?;
@@ -62,7 +64,12 @@ impl<'q> RankClause<'q> {
     }
 }
 
-fn parse_rrf<'q>(call: &Expr, arguments: &'q [Expr], clause: Span) -> Result<RankClause<'q>, Diagnostic> {
+fn parse_rrf<'q>(
+    call: &Expr,
+    arguments: &'q [Expr],
+    clause: Span,
+    parameters: Option<&Parameters>,
+) -> Result<RankClause<'q>, Diagnostic> {
     let (scores, weights) = match arguments.split_last() {
         Some((last, scores)) if is_not_a_score(last) => (scores, Some(last)),
         _ => (arguments, None),
@@ -76,9 +83,10 @@ fn parse_rrf<'q>(call: &Expr, arguments: &'q [Expr], clause: Span) -> Result<Ran
     }
     let is_weighted = weights.is_some();
     let weights = match weights {
-        Some(weights) => {
-            numbers(weights).filter(|numbers| numbers.len() == scores.len()).ok_or_else(|| invalid_weights(weights))?
-        }
+        Some(Expr { kind: ExprKind::Parameter(_), .. }) if parameters.is_none() => vec![1.0; scores.len()],
+        Some(weights) => numbers(weights, parameters)
+            .filter(|numbers| numbers.len() == scores.len())
+            .ok_or_else(|| invalid_weights(weights))?,
         None => vec![1.0; scores.len()],
     };
     let components =
@@ -92,6 +100,12 @@ fn is_not_a_score(expr: &Expr) -> bool {
 
 fn component(expr: &Expr, weight: f64) -> Result<Component<'_>, Diagnostic> {
     let ExprKind::Call { function, arguments } = &expr.kind else { return Err(invalid_score(expr)) };
+    if function.eq_ignore_ascii_case("RRF") {
+        // The service knows RRF only directly after RANK.
+        let name = Span { start: expr.span.start, end: expr.span.start + function.len() };
+        let message = format!("'{function}' is not a recognized built-in function name.");
+        return Err(Diagnostic::coded(name, "SC2005", message));
+    }
     let score = match (function.to_ascii_uppercase().as_str(), arguments.as_slice()) {
         ("FULLTEXTSCORE", [_, terms @ ..]) if terms.len() > SCORE_TERMS_MAX => {
             let message = format!("The FULLTEXTSCORE function takes at most {SCORE_TERMS_MAX} search terms.");
@@ -120,10 +134,12 @@ fn invalid_weights(weights: &Expr) -> Diagnostic {
     Diagnostic::coded(weights.span, "SC2229", message)
 }
 
-fn numbers(expr: &Expr) -> Option<Vec<f64>> {
+fn numbers(expr: &Expr, parameters: Option<&Parameters>) -> Option<Vec<f64>> {
+    let known = |items: &[Value]| items.iter().map(|item| Some(item.as_number()?.as_f64())).collect();
     match &expr.kind {
+        ExprKind::Parameter(name) => known(parameters?.get(name)?.as_array()?),
         ExprKind::Array(items) => items.iter().map(number).collect(),
-        ExprKind::Constant(Value::Array(items)) => items.iter().map(|item| Some(item.as_number()?.as_f64())).collect(),
+        ExprKind::Constant(Value::Array(items)) => known(items),
         _ => None,
     }
 }

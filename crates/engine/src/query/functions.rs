@@ -1,7 +1,8 @@
 //! User-defined functions of a page: `udf.name(…)`.
 //!
-//! Guarantees: an unknown name, or a text that is not a function, is reported before the first row. The functions are
-//! those that the container had when the page began, even if they are replaced meanwhile.
+//! Guarantees: a text that is not a function is reported before the first row, an unknown name by the first row that
+//! calls it: over no rows it is no error. The functions are those that the container had when the page began, even if
+//! they are replaced meanwhile.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -17,7 +18,7 @@ use crate::script_runtime::script_error;
 
 pub struct UserDefinedFunctions {
     /// At most ten: a linear search is fast enough.
-    functions: Vec<(String, Udf)>,
+    functions: Vec<(String, Callee)>,
     calls: AtomicU64,
     /// Time spent in calls, if timings were requested.
     elapsed_ns: Option<AtomicU64>,
@@ -25,14 +26,26 @@ pub struct UserDefinedFunctions {
     deadline: PageDeadline,
 }
 
+/// What a name in the query refers to.
+enum Callee {
+    Function(Udf),
+    /// The container has no such function: the message for a row that calls it.
+    Unknown(String),
+}
+
 impl UserDefinedFunctions {
     pub fn find(named: &[(&str, Span)], task: &PageTask) -> Result<Self> {
         let mut found = Vec::with_capacity(named.len());
         for (name, span) in named {
             let script = task.at.container().scripts.named(ScriptKind::UserDefinedFunction, name);
-            let script = script.ok_or_else(|| unknown_function(name, *span).into_error(&task.query.text))?;
-            let function = task.scripts.functions.declare(&script.program).map_err(|error| script_error(&error))?;
-            found.push(((*name).to_owned(), function));
+            let callee = match script {
+                Some(script) => {
+                    let declared = task.scripts.functions.declare(&script.program);
+                    Callee::Function(declared.map_err(|error| script_error(&error))?)
+                }
+                None => Callee::Unknown(unknown_function(name, *span).message_for(&task.query.text)),
+            };
+            found.push(((*name).to_owned(), callee));
         }
         let took_ns = task.query.report.times.then(AtomicU64::default);
         Ok(UserDefinedFunctions {
@@ -55,7 +68,11 @@ impl UserDefinedFunctions {
 impl UserFunctions for UserDefinedFunctions {
     fn call(&self, name: &str, arguments: &[Datum<'_>]) -> Result<Option<Value>> {
         let found = self.functions.iter().find(|(known, _)| known == name);
-        let (_, function) = found.ok_or_else(|| Error::internal("a query calls a function that was not looked up"))?;
+        let function = match found {
+            Some((_, Callee::Function(function))) => function,
+            Some((_, Callee::Unknown(message))) => return Err(Error::invalid(message.as_str())),
+            None => return Err(Error::internal("a query calls a function that was not looked up")),
+        };
         self.calls.fetch_add(1, Ordering::Relaxed);
         self.deadline.check()?;
         // No argument is undefined: the function would not be called then.

@@ -2,12 +2,14 @@
 
 use std::collections::HashSet;
 
+use pleiad_model::Error;
+
 use super::groups::is_aggregated;
 use super::names::NameScope;
 use super::{Checked, Checker, ExprContext};
 use crate::compile::is_distance as is_vector_distance;
 use crate::parse::Diagnostic;
-use crate::parse::ast::{AstStep, Expr, ExprKind, OrderBy, OrderByItem, Select, SelectSpec};
+use crate::parse::ast::{AstStep, Expr, ExprKind, FromItem, OrderBy, OrderByItem, Select, SelectSpec};
 
 pub(super) fn check(select: &Select) -> Result<(), Diagnostic> {
     check_star(select)?;
@@ -102,13 +104,12 @@ fn check_order_keys(select: &Select, keys: &[OrderByItem]) -> Result<(), Diagnos
     {
         return check_direction(only);
     }
-    match keys.iter().find(|key| !is_document_path(&key.expr, select)) {
+    match keys.iter().find(|key| !is_document_path(&key.expr, select) && !is_joined(&key.expr, select)) {
         None => Ok(()),
         Some(key) => {
             const NOT_A_PATH: &str =
                 "Unsupported ORDER BY clause. ORDER BY item expression could not be mapped to a document path.";
-            let diagnostic = Diagnostic::coded(key.expr.span, "2206", NOT_A_PATH);
-            Err(diagnostic.with_hint("Sort by a property, or by a computed property of the container."))
+            Err(Diagnostic::coded(key.expr.span, "2206", NOT_A_PATH))
         }
     }
 }
@@ -131,6 +132,27 @@ fn is_scalar_order(expr: &Expr) -> bool {
 
 fn is_call(expr: &Expr, name: &str) -> bool {
     matches!(&expr.kind, ExprKind::Call { function, .. } if function.eq_ignore_ascii_case(name))
+}
+
+/// Sorting by elements of an array. The service reports it without code and position.
+pub(super) fn check_joined_order(select: &Select) -> Result<(), Error> {
+    match &select.order_by {
+        Some(OrderBy::Keys(keys)) if !is_aggregated(select) && keys.iter().any(|key| is_joined(&key.expr, select)) => {
+            Err(Error::invalid(r#"{"Errors":["Order-by over correlated collections is not supported."]}"#))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// `t.a`, where `t` is a joined source or an element of an array.
+fn is_joined(expr: &Expr, select: &Select) -> bool {
+    let name = match &expr.kind {
+        ExprKind::Access { base, .. } => &base.kind,
+        kind => kind,
+    };
+    let ExprKind::Name(name) = name else { return false };
+    let is_joined = |(at, source): (usize, &FromItem)| (at > 0 || source.unnest) && source.name() == Some(name);
+    select.from.iter().enumerate().any(is_joined)
 }
 
 /// `c.a.b`, where `c` is the item or the part of it that `FROM c.x` selects.

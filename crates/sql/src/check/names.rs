@@ -19,11 +19,17 @@ pub(super) struct NameScope<'q> {
     renamed: Vec<(&'q str, &'q str)>,
     /// No source has been read yet, so an unknown name is the container.
     container_is_unbound: bool,
+    /// The block is a subquery that can use names of an outer one.
+    is_correlated: bool,
 }
 
 impl<'q> NameScope<'q> {
     pub fn outermost() -> Self {
-        NameScope { names: Vec::new(), renamed: Vec::new(), container_is_unbound: true }
+        NameScope { names: Vec::new(), renamed: Vec::new(), container_is_unbound: true, is_correlated: false }
+    }
+
+    pub fn is_correlated(&self) -> bool {
+        self.is_correlated
     }
 
     pub fn resolve(&self, name: &str, span: Span) -> Result<(), Diagnostic> {
@@ -58,7 +64,7 @@ impl<'q> NameScope<'q> {
 impl<'q> Checker<'q> {
     /// The scope of the block's own scalars.
     pub(super) fn sources(&mut self, select: &'q Select, outer: &NameScope<'q>) -> Result<NameScope<'q>, Diagnostic> {
-        let mut scope = outer.clone();
+        let mut scope = NameScope { is_correlated: !outer.names.is_empty(), ..outer.clone() };
         for (at, source) in select.from.iter().enumerate() {
             self.source(&source.expr, &scope)?;
             scope.container_is_unbound = false;

@@ -11,7 +11,7 @@ use crate::rank::{RankClause, Score};
 impl<'q> Checker<'q> {
     pub(super) fn rank(&mut self, select: &'q Select, score: &'q Expr, scope: &NameScope<'q>) -> Checked {
         check_other_clauses(select, score.span)?;
-        for component in RankClause::parse(score, select.spans.order_by)?.components {
+        for component in RankClause::parse(score, select.spans.order_by, None)?.components {
             match component.score {
                 Score::Text { property, terms } => {
                     self.scalar(property, scope, ExprContext::Row("ORDER BY RANK"))?;

@@ -325,6 +325,36 @@ impl Expr {
         }
     }
 
+    /// Visits what `each_child` visits; stops at the first `None`.
+    pub fn each_child_mut(&mut self, visit: &mut dyn FnMut(&mut Expr) -> Option<()>) -> Option<()> {
+        use ExprKind::*;
+        match &mut self.kind {
+            Undefined | Constant(_) | Name(_) | Parameter(_) | Subquery { .. } => Some(()),
+            Access { base, steps } => {
+                visit(base)?;
+                steps.iter_mut().filter_map(AstStep::index_mut).try_for_each(visit)
+            }
+            Unary { operand, .. } => visit(operand),
+            Binary { first, rest } => {
+                visit(first)?;
+                rest.iter_mut().try_for_each(|(_, operand)| visit(operand))
+            }
+            And(terms) | Or(terms) | Coalesce(terms) | Array(terms) => terms.iter_mut().try_for_each(visit),
+            Conditional { arms, otherwise } => {
+                arms.iter_mut().flat_map(|(condition, value)| [condition, value]).try_for_each(&mut *visit)?;
+                visit(otherwise)
+            }
+            In { operand, list, .. } => {
+                visit(operand)?;
+                list.iter_mut().try_for_each(visit)
+            }
+            Between { operand, low, high, .. } => [operand, low, high].into_iter().try_for_each(|e| visit(e)),
+            Like { operand, pattern, .. } => [operand, pattern].into_iter().try_for_each(|e| visit(e)),
+            Object(properties) => properties.iter_mut().try_for_each(|(_, value)| visit(value)),
+            Call { arguments, .. } | UserCall { arguments, .. } => arguments.iter_mut().try_for_each(visit),
+        }
+    }
+
     fn each_subquery<'a>(&'a self, visit: &mut dyn FnMut(&'a Select)) -> Result<(), Infallible> {
         if let ExprKind::Subquery { select, .. } = &self.kind {
             visit(select);
@@ -360,6 +390,13 @@ impl AstStep {
             AstStep::Property(name) => Some(name),
             AstStep::Index(Expr { kind: ExprKind::Constant(Value::String(name)), .. }) => Some(name),
             AstStep::Index(_) => None,
+        }
+    }
+
+    pub fn index_mut(&mut self) -> Option<&mut Expr> {
+        match self {
+            AstStep::Property(_) => None,
+            AstStep::Index(index) => Some(index),
         }
     }
 

@@ -70,17 +70,26 @@ impl Diagnostic {
 
     /// The error that is returned to the client that sent `text`.
     pub fn into_error(self, text: &str) -> Error {
+        Error::invalid(self.message_for(text))
+    }
+
+    /// The message of that error.
+    pub fn message_for(&self, text: &str) -> String {
         let mut errors = vec![self.entry(text)];
         errors.extend(self.others.iter().map(|diagnostic| diagnostic.entry(text)));
         let body = Object::new().with("errors", errors);
-        Error::invalid(json::to_string(&Value::from(body)))
+        json::to_string(&Value::from(body))
     }
 
     fn entry(&self, text: &str) -> Value {
-        let mut error = Object::new().with("severity", "Error").with("location", location(self.span, text));
-        if let Some(code) = self.code {
-            // The service writes its older, numeric codes as JSON numbers.
-            error.set("code", code.parse::<i64>().map_or_else(|_| Value::from(code), Value::from));
+        let mut error = Object::new().with("severity", "Error");
+        // The service writes its older, numeric codes as JSON numbers, without a location.
+        let number = self.code.and_then(|code| code.parse::<i64>().ok());
+        if number.is_none() {
+            error.set("location", location(self.span, text));
+        }
+        if let Some(code) = number.map(Value::from).or_else(|| self.code.map(Value::from)) {
+            error.set("code", code);
         }
         let message = &self.message;
         error.set("message", self.hint.as_ref().map_or(message.clone(), |hint| format!("{message} {hint}")));

@@ -30,6 +30,8 @@ use crate::rank::{Component, FusionRule, RankClause, Score, ScoredItem};
 
 /// The smallest row limit of a component.
 const COMPONENT_ROWS_MIN: u64 = 120;
+/// The largest: clients read it as a signed 32-bit number.
+const COMPONENT_ROWS_MAX: u64 = i32::MAX as u64;
 /// The memory budget of the search terms, which are written into every component's query.
 const TERM_BYTES_MAX: usize = 64 * 1024;
 
@@ -97,8 +99,8 @@ impl Hybrid {
         format: ComponentFormat,
     ) -> Result<Option<Hybrid>> {
         let Some(OrderBy::Rank(score)) = &select.order_by else { return Ok(None) };
-        let ranking =
-            RankClause::parse(score, select.spans.order_by).map_err(|diagnostic| diagnostic.into_error(text))?;
+        let ranking = RankClause::parse(score, select.spans.order_by, Some(bind.parameters))
+            .map_err(|diagnostic| diagnostic.into_error(text))?;
         // A single component is not fused: clients return its rows in merge order.
         let format = if ranking.components.len() < 2 { ComponentFormat::Sorted } else { format };
         let mut scores = Scores::default();
@@ -109,7 +111,7 @@ impl Hybrid {
             Some((skip, take)) => (Some(skip), Some(take)),
             None => (None, counts.top),
         };
-        let top = take.map(|take| (2 * (skip.unwrap_or(0) + take)).clamp(COMPONENT_ROWS_MIN, u64::from(u32::MAX)));
+        let top = take.map(|take| (2 * (skip.unwrap_or(0) + take)).clamp(COMPONENT_ROWS_MIN, COMPONENT_ROWS_MAX));
         let statistics = format!(
             "SELECT COUNT(1) AS documentCount, [{}] AS fullTextStatistics{}",
             scores.statistics.join(", "),

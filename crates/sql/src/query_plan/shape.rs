@@ -166,9 +166,10 @@ fn distinct_count(select: &Select) -> Option<MergeShape<'_>> {
     Some(MergeShape::DistinctCount { alias, rows })
 }
 
-/// Whether equal rows are adjacent: they are if a row consists of exactly the sort keys.
+/// Whether clients may drop duplicates by comparing neighbours: for `SELECT DISTINCT VALUE` of the only sort key.
 pub(super) fn equal_rows_are_adjacent(select: &Select, keys: &[OrderByItem]) -> bool {
-    let keys: Vec<String> = keys.iter().map(|key| print_expr(&key.expr)).collect();
-    let rows: Vec<String> = select.spec.items().iter().map(|item| print_expr(&item.expr)).collect();
-    !rows.is_empty() && rows.iter().all(|row| keys.contains(row)) && keys.iter().all(|key| rows.contains(key))
+    match (&select.spec, keys) {
+        (SelectSpec::Value(row), [key]) => print_expr(&row.expr) == print_expr(&key.expr),
+        _ => false,
+    }
 }

@@ -216,7 +216,7 @@ fn one_partition_sorts_by_itself() {
     );
     check_plan(
         "SELECT DISTINCT r.a FROM r WHERE r.key = 'key' ORDER BY r.a",
-        r#"{"distinctType": "Ordered", "orderBy": ["Ascending"]}"#,
+        r#"{"distinctType": "Unordered", "orderBy": ["Ascending"]}"#,
         r#"SELECT r._rid, [{"item": r.a}] AS orderByItems, {"a": r.a} AS payload FROM r WHERE ((r.key = "key") AND ({documentdb-formattableorderbyquery-filter})) ORDER BY r.a"#,
     );
     check_plan(

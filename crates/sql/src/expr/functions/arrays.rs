@@ -39,8 +39,12 @@ const SCANNED_MAX: usize = 8;
 
 // Containment.
 
+/// An undefined third argument makes the answer false.
 fn array_contains(args: &[Datum<'_>]) -> Option<bool> {
     let (elements, wanted) = (array(args, 0)?, at(args, 1).as_deref()?);
+    if matches!(args.get(2), Some(None)) {
+        return Some(false);
+    }
     let matches = if flag(args, 2)? { partly_same } else { same };
     Some(elements.iter().any(|element| matches(element, wanted)))
 }

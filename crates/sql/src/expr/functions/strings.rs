@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use pleiad_model::{Result, Value};
 
-use super::arguments::{array, integer, items, or_default, slice, string, string_item, take, text};
+use super::arguments::{array, integer, items, number, or_default, slice, string, string_item, take, text};
 use super::{Function, fold, units};
 use crate::expr::{Context, Datum};
 
@@ -61,8 +61,11 @@ fn replace<'a>(args: &mut [Datum<'a>], cx: &Context<'_>) -> Result<Datum<'a>> {
     Ok(Some(Cow::Owned(Value::String(subject.replace(find, with)))))
 }
 
+/// A fractional count is truncated.
 fn replicate(args: &[Datum<'_>]) -> Option<String> {
-    let (subject, times) = (string(args, 0)?, usize::try_from(integer(args, 1)?).ok()?);
+    let (subject, times) = (string(args, 0)?, number(args, 1)?.trunc());
+    let times = integer(args, 1).or_else(|| Value::from(times).as_i64());
+    let times = usize::try_from(times?).ok()?;
     let units = units::count(subject).checked_mul(times)?;
     // The empty string is not repeated: `times` can be huge.
     (units <= REPLICATE_UNITS_MAX).then(|| if units == 0 { String::new() } else { subject.repeat(times) })

@@ -21,9 +21,11 @@ fn locations_have_offsets_line_and_column() {
 }
 
 #[test]
-fn a_code_of_digits_is_a_number() {
+fn a_code_of_digits_is_a_number_without_a_location() {
     let entry = |code| Diagnostic::coded(Span::default(), code, "No.").entry("");
     assert_eq!(entry("2206").get("code"), Some(&Value::from(2206_i64)));
+    assert_eq!(entry("2206").get("location"), None);
+    assert!(entry("SC2001").get("location").is_some());
     assert_eq!(entry("SC2001").get("code"), Some(&Value::from("SC2001")));
 }
 

@@ -6,7 +6,9 @@ use crate::{Parameters, check};
 const FEATURES: &str = "Top,OffsetAndLimit,NonStreamingOrderBy,HybridSearch,WeightedRankFusion";
 
 fn plan_with(text: &str, embeddings: &[VectorEmbedding], features: &str) -> Result<Value> {
-    let parameters = json::parse(br#"[{"name": "@term", "value": "run"}, {"name": "@v", "value": [1, 2]}]"#)?;
+    let parameters = json::parse(
+        br#"[{"name": "@term", "value": "run"}, {"name": "@v", "value": [1, 2]}, {"name": "@w", "value": [2, -1]}]"#,
+    )?;
     let parameters = Parameters::from_value(Some(&parameters))?;
     let geospatial = Geospatial::Geography;
     let bind = BindContext { parameters: &parameters, geospatial, embeddings, full_text: None, started_ms: None };
@@ -91,6 +93,25 @@ fn several_scores_with_weights() {
     // Placeholders of statistics are numbered over the components that need them.
     assert!(text.contains("totalwordcount-1}") && !text.contains("totalwordcount-2}"), "{text}");
     assert!(text.contains("(_VectorScore(c.v, @v) ?? -1e308)") && text.contains("?? 1.79769e+308"), "{text}");
+}
+
+#[test]
+fn weights_can_be_a_parameter() {
+    let fused = |weights: &str| {
+        format!("SELECT TOP 1 * FROM c ORDER BY RANK RRF(FullTextScore(c.a, 'x'), FullTextScore(c.b, 'y'), {weights})")
+    };
+    assert_eq!(info(&fused("@w")), info(&fused("[2, -1]")));
+    for wrong in ["@v2", "@term"] {
+        assert!(plan_with(&fused(wrong), &[], FEATURES).unwrap_err().to_string().contains("SC2229"), "{wrong}");
+    }
+}
+
+#[test]
+fn a_component_has_at_most_as_many_rows_as_a_signed_number() {
+    let info = info("SELECT * FROM c ORDER BY RANK FullTextScore(c.a, 'x') OFFSET 1 LIMIT 2147483647");
+    check_member(&info, "skip", "1");
+    check_member(&info, "take", "2147483647");
+    check_member(&info, "componentQueryInfos.0.top", "2147483647");
 }
 
 #[test]

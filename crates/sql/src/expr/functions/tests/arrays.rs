@@ -31,7 +31,7 @@ fn containment_is_structural() {
         ("ARRAY_CONTAINS([{a: 1, b: 2}], {a: 1})", "false"),
         ("ARRAY_CONTAINS([{a: 1, b: 2}], {a: 1}, false)", "false"),
         ("ARRAY_CONTAINS([1], undefined)", "undefined"),
-        ("ARRAY_CONTAINS([1], 1, undefined)", "undefined"),
+        ("ARRAY_CONTAINS([1], 1, undefined)", "false"),
         ("ARRAY_CONTAINS([1], 1, 'true')", "undefined"),
         ("ARRAY_CONTAINS([], 1)", "false"),
     ]);
