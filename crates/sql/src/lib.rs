@@ -15,9 +15,9 @@
 
 pub mod parse; // text to syntax tree
 pub mod advice; // query advice
+pub mod sort_encoding; // memcomparable encoding of values
 mod parameters; // the parameter values of a request
 pub mod rank; // ORDER BY RANK and rank fusion
-pub mod sort_encoding; // memcomparable encoding of values
 mod pass_through; // a subquery in FROM that returns items unchanged
 pub mod check; // semantic analysis
 pub mod compile; // names, constants, subqueries
