@@ -141,10 +141,11 @@ fn prepare_and_run(suite: &Suite, dirs: &SuiteDirs, binary: &Path) -> Result {
     let certificate = dirs.cache.join("emulator.pem");
     fs::write(&certificate, server.certificate()?)
         .map_err(|e| format!("cannot write {}: {e}", certificate.display()))?;
-    let mut test = (suite.test)(dirs);
-    set_environment(&mut test, &server, &certificate);
-    test.env("PLEIAD_ENDPOINT_LIMITED", &limited.endpoint).env("PLEIAD_ENDPOINT_RESTORED", &restored.endpoint);
-    let ran = shell::run(&mut test);
+    let ran = (suite.tests_of)(dirs).iter_mut().try_for_each(|test| {
+        set_environment(test, &server, &certificate);
+        test.env("PLEIAD_ENDPOINT_LIMITED", &limited.endpoint).env("PLEIAD_ENDPOINT_RESTORED", &restored.endpoint);
+        shell::run(test)
+    });
     let stopped = server.stop().and(limited.stop()).and(restored.stop());
     stopped.and(ran) // a crashed server explains a failed suite; report it first
 }

@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::SuiteDirs;
@@ -19,15 +19,17 @@ pub struct Suite {
     /// The suffix of file names with tests: most runners accept a suite without tests; xtask skips it.
     pub tests: &'static str,
     pub prepare: fn(&SuiteDirs) -> Result,
-    pub test: fn(&SuiteDirs) -> Command,
+    /// One command per version of the SDK.
+    pub tests_of: fn(&SuiteDirs) -> Vec<Command>,
 }
 
-pub const SUITES: [Suite; 5] = [
-    Suite { name: "python", toolchain: &[], tests: ".py", prepare: python_prepare, test: python_test },
-    Suite { name: "js", toolchain: &[], tests: ".test.js", prepare: js_prepare, test: js_test },
-    Suite { name: "rust", toolchain: &[], tests: ".rs", prepare: rust_prepare, test: rust_test },
-    Suite { name: "java", toolchain: &["java", "mvn"], tests: "Test.java", prepare: java_prepare, test: java_test },
-    Suite { name: "go", toolchain: &["go"], tests: "_test.go", prepare: go_prepare, test: go_test },
+pub const SUITES: [Suite; 6] = [
+    Suite { name: "python", toolchain: &[], tests: ".py", prepare: python_prepare, tests_of: python_test },
+    Suite { name: "js", toolchain: &[], tests: ".test.js", prepare: js_prepare, tests_of: js_test },
+    Suite { name: "rust", toolchain: &[], tests: ".rs", prepare: rust_prepare, tests_of: rust_test },
+    Suite { name: "java", toolchain: &["java", "mvn"], tests: "Test.java", prepare: java_prepare, tests_of: java_test },
+    Suite { name: "go", toolchain: &["go"], tests: "_test.go", prepare: go_prepare, tests_of: go_test },
+    Suite { name: "dotnet", toolchain: &["dotnet"], tests: "Tests.cs", prepare: dotnet_prepare, tests_of: dotnet_test },
 ];
 
 // ---- python ---------------------------------------------------------------------------------------------
@@ -44,12 +46,12 @@ fn python_prepare(dirs: &SuiteDirs) -> Result {
     })
 }
 
-fn python_test(dirs: &SuiteDirs) -> Command {
+fn python_test(dirs: &SuiteDirs) -> Vec<Command> {
     // Neither byte code nor pytest's cache may appear in the working tree.
     let python = dirs.cache.join("venv/bin/python");
     let mut test = shell::command(python, ["-m", "pytest", "-q", "-p", "no:cacheprovider"]);
     test.env("PYTHONDONTWRITEBYTECODE", "1").current_dir(&dirs.source);
-    test
+    vec![test]
 }
 
 // ---- js -------------------------------------------------------------------------------------------------
@@ -65,10 +67,10 @@ fn js_prepare(dirs: &SuiteDirs) -> Result {
     })
 }
 
-fn js_test(dirs: &SuiteDirs) -> Command {
+fn js_test(dirs: &SuiteDirs) -> Vec<Command> {
     let mut test = shell::command("node", ["--test"]);
     test.current_dir(dirs.cache.join("suite"));
-    test
+    vec![test]
 }
 
 // ---- rust -----------------------------------------------------------------------------------------------
@@ -77,8 +79,8 @@ fn rust_prepare(dirs: &SuiteDirs) -> Result {
     shell::run(&mut rust_cargo(dirs, &["test", "--locked", "--no-run"]))
 }
 
-fn rust_test(dirs: &SuiteDirs) -> Command {
-    rust_cargo(dirs, &["test", "--locked"])
+fn rust_test(dirs: &SuiteDirs) -> Vec<Command> {
+    vec![rust_cargo(dirs, &["test", "--locked"])]
 }
 
 /// A separate workspace and target directory: feature unification must not mix the SDK's dependencies with the
@@ -97,8 +99,8 @@ fn java_prepare(dirs: &SuiteDirs) -> Result {
     shell::run(&mut maven(dirs, "test-compile"))
 }
 
-fn java_test(dirs: &SuiteDirs) -> Command {
-    maven(dirs, "test")
+fn java_test(dirs: &SuiteDirs) -> Vec<Command> {
+    vec![maven(dirs, "test")]
 }
 
 fn maven(dirs: &SuiteDirs, goal: &str) -> Command {
@@ -117,8 +119,8 @@ fn go_prepare(dirs: &SuiteDirs) -> Result {
     shell::run(&mut go(dirs, &["mod", "download"]))
 }
 
-fn go_test(dirs: &SuiteDirs) -> Command {
-    go(dirs, &["test", "-count=1", "./..."]) // count=1: do not accept cached results
+fn go_test(dirs: &SuiteDirs) -> Vec<Command> {
+    vec![go(dirs, &["test", "-count=1", "./..."])] // count=1: do not accept cached results
 }
 
 fn go(dirs: &SuiteDirs, args: &[&str]) -> Command {
@@ -126,6 +128,51 @@ fn go(dirs: &SuiteDirs, args: &[&str]) -> Command {
     go.env("GOMODCACHE", dirs.cache.join("mod")).env("GOCACHE", dirs.cache.join("build"));
     go.env("GOFLAGS", "-mod=readonly").current_dir(&dirs.source);
     go
+}
+
+// ---- dotnet ---------------------------------------------------------------------------------------------
+
+/// A program of the suite, compiled for one version of its SDK.
+struct DotnetProgram {
+    project: &'static str,
+    assembly: &'static str,
+    sdk: &'static str,
+}
+
+/// Both versions of the SDK are current in applications, and they resume queries differently.
+const DOTNET_PROGRAMS: [DotnetProgram; 2] = [
+    DotnetProgram { project: "cosmos", assembly: "Cosmos.dll", sdk: "3.64.0" },
+    DotnetProgram { project: "cosmos", assembly: "Cosmos.dll", sdk: "3.37.0" },
+];
+
+impl DotnetProgram {
+    /// Where this program is compiled.
+    fn output(&self, dirs: &SuiteDirs) -> PathBuf {
+        dirs.cache.join(format!("{}-{}", self.project, self.sdk))
+    }
+
+    /// Compiles in the cache; the compiler would otherwise write next to the project's file.
+    fn build(&self, dirs: &SuiteDirs) -> Result {
+        let version = format!("-p:CosmosVersion={}", self.sdk);
+        let objects = format!("-p:BaseIntermediateOutputPath={}/", self.output(dirs).join("obj").display());
+        let mut build = shell::command("dotnet", ["build", "--nologo", "-v", "quiet", "-clp:ErrorsOnly", "-o"]);
+        build.arg(self.output(dirs).join("bin")).args([version, objects]);
+        shell::run(build.current_dir(dirs.source.join(self.project)))
+    }
+
+    fn command(&self, dirs: &SuiteDirs) -> Command {
+        let mut test = shell::command("dotnet", [self.output(dirs).join("bin").join(self.assembly)]);
+        test.current_dir(&dirs.cache);
+        test
+    }
+}
+
+fn dotnet_prepare(dirs: &SuiteDirs) -> Result {
+    DOTNET_PROGRAMS.iter().try_for_each(|program| program.build(dirs))
+}
+
+fn dotnet_test(dirs: &SuiteDirs) -> Vec<Command> {
+    DOTNET_PROGRAMS.iter().map(|program| program.command(dirs)).collect()
 }
 
 // ---- shared ---------------------------------------------------------------------------------------------
