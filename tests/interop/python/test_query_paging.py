@@ -2,7 +2,7 @@
 
 import pytest
 from conftest import connect, refused
-from dataset import OF_ONE_KEY, ONE_KEY, READINGS, THROUGHPUT, bag, everywhere, ids, load
+from dataset import COMPOSITE, OF_ONE_KEY, ONE_KEY, READINGS, THROUGHPUT, bag, everywhere, ids, load, policy
 
 TEXTS = [
     "SELECT VALUE c.id FROM c",
@@ -25,7 +25,7 @@ def with_new_client(scheme, container):
     return connect(scheme).get_database_client(database).get_container_client(container.id)
 
 
-def page_by_page(scheme, container, text, **options):
+def page_by_page(scheme, container, text, after_page=lambda page: None, **options):
     """Reads every page through a new client that gets only the token of the page before."""
     token, pages = None, []
     while True:
@@ -35,6 +35,7 @@ def page_by_page(scheme, container, text, **options):
         if not token:
             return pages
         assert len(pages) < 1000
+        after_page(len(pages))
 
 
 @pytest.mark.parametrize("size", [1, 2, 7])
@@ -51,6 +52,21 @@ def test_s106_another_client_resumes_across_partitions(scheme, readings, text):
     options = {"enable_cross_partition_query": True, "max_item_count": 23}
     pages = page_by_page(scheme, readings, text, **options)
     assert [row for page in pages for row in page] == list(everywhere(readings, text))
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_s106_another_client_resumes_after_splits(scheme, make, repartition, text):
+    """Across partitions, where this SDK has tokens, and within one key."""
+    container = make("/pk", throughput=12000, indexing_policy=policy("/mixed/?", compositeIndexes=COMPOSITE))
+    load(container, READINGS[:80])
+    split = lambda page: repartition.split(container) if page in (1, 2) else None
+    whole = list(container.query_items(text, partition_key=ONE_KEY))
+    pages = page_by_page(scheme, container, text, split, partition_key=ONE_KEY, max_item_count=1)
+    assert [row for page in pages for row in page] == whole
+    if text in TEXTS[:2]:
+        options = {"enable_cross_partition_query": True, "max_item_count": 9}
+        pages = page_by_page(scheme, container, text, split, **options)
+        assert bag(row for page in pages for row in page) == bag(everywhere(container, text))
 
 
 @pytest.mark.parametrize("text", TEXTS[:3])

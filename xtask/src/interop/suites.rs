@@ -139,10 +139,11 @@ struct DotnetProgram {
     sdk: &'static str,
 }
 
-/// Both versions of the SDK are current in applications, and they resume queries differently.
-const DOTNET_PROGRAMS: [DotnetProgram; 2] = [
+/// The versions of the Cosmos SDK resume queries differently; DocumentClient is what the oldest applications use.
+const DOTNET_PROGRAMS: [DotnetProgram; 3] = [
     DotnetProgram { project: "cosmos", assembly: "Cosmos.dll", sdk: "3.64.0" },
     DotnetProgram { project: "cosmos", assembly: "Cosmos.dll", sdk: "3.37.0" },
+    DotnetProgram { project: "documentdb", assembly: "DocumentDB.dll", sdk: "2.11.6" },
 ];
 
 impl DotnetProgram {
@@ -153,7 +154,7 @@ impl DotnetProgram {
 
     /// Compiles in the cache; the compiler would otherwise write next to the project's file.
     fn build(&self, dirs: &SuiteDirs) -> Result {
-        let version = format!("-p:CosmosVersion={}", self.sdk);
+        let version = format!("-p:SdkVersion={}", self.sdk);
         let objects = format!("-p:BaseIntermediateOutputPath={}/", self.output(dirs).join("obj").display());
         let mut build = shell::command("dotnet", ["build", "--nologo", "-v", "quiet", "-clp:ErrorsOnly", "-o"]);
         build.arg(self.output(dirs).join("bin")).args([version, objects]);

@@ -23,6 +23,7 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.IntConsumer;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -177,20 +178,49 @@ abstract class QuerySuite extends InWorld {
     @Test
     void s106AnotherClientResumesFromAToken() {
         for (String text : List.of("SELECT VALUE c.id FROM c", "SELECT VALUE c.id FROM c ORDER BY c.n",
-                "SELECT VALUE c.id FROM c ORDER BY c.metric DESC", "SELECT VALUE c.id FROM c ORDER BY c.n OFFSET 3 LIMIT 40")) {
+                "SELECT VALUE c.id FROM c ORDER BY c.metric DESC", "SELECT VALUE c.id FROM c ORDER BY c.kind",
+                "SELECT TOP 50 VALUE c.id FROM c ORDER BY c.floor", "SELECT TOP 30 VALUE c.id FROM c",
+                "SELECT VALUE c.id FROM c OFFSET 4 LIMIT 60", "SELECT VALUE c.id FROM c ORDER BY c.n OFFSET 3 LIMIT 40")) {
             for (int size : List.of(7, 40)) {
                 assertEquals(texts(ask(text, everywhere())), pageByPage(text, size), text + ", pages of " + size);
             }
         }
     }
 
-    /** Reads pages alternately through two clients, which get only the token of the page before. */
+    /** The SDK's tokens of ORDER BY have the position of one row, from which it also resumes in the children of a split. */
+    @Test
+    void s106AnotherClientResumesAfterSplits() {
+        for (String text : List.of("SELECT VALUE c.id FROM c", "SELECT VALUE c.id FROM c WHERE c.metric > 5",
+                "SELECT VALUE c.id FROM c ORDER BY c.n", "SELECT VALUE c.id FROM c ORDER BY c.n DESC",
+                "SELECT VALUE c.id FROM c ORDER BY c.n OFFSET 3 LIMIT 40")) {
+            CosmosContainer divided = world.make(ThroughputProperties.createManualThroughput(12000), "/pk");
+            READINGS.subList(0, 80).forEach(item -> divided.createItem(item));
+            List<String> whole = texts(World.rows(divided.queryItems(text, everywhere(), JsonNode.class)));
+            List<String> resumed = pageByPage(divided, text, 9, page -> {
+                if (page == 1 || page == 3) {
+                    Management.split(world.database.getId(), divided.getId());
+                }
+            });
+            if (!text.contains("ORDER BY")) {
+                Collections.sort(whole);
+                Collections.sort(resumed);
+            }
+            assertEquals(whole, resumed, text);
+        }
+    }
+
     private List<String> pageByPage(String text, int size) {
+        return pageByPage(container, text, size, page -> { });
+    }
+
+    /** Reads pages alternately through two clients, which get only the token of the page before. */
+    private List<String> pageByPage(CosmosContainer container, String text, int size, IntConsumer afterPage) {
         List<String> rows = new ArrayList<>();
         try (CosmosClient other = World.builder(scheme).buildClient()) {
             CosmosContainer otherContainer = other.getDatabase(world.database.getId()).getContainer(container.getId());
             String token = null;
             for (int page = 0; page < 300; page++) {
+                afterPage.accept(page);
                 CosmosContainer reader = page % 2 == 0 ? container : otherContainer;
                 Iterator<FeedResponse<JsonNode>> pages =
                     reader.queryItems(text, everywhere(), JsonNode.class).iterableByPage(token, size).iterator();
