@@ -156,7 +156,10 @@ impl DotnetProgram {
     fn build(&self, dirs: &SuiteDirs) -> Result {
         let version = format!("-p:SdkVersion={}", self.sdk);
         let objects = format!("-p:BaseIntermediateOutputPath={}/", self.output(dirs).join("obj").display());
-        let mut build = shell::command("dotnet", ["build", "--nologo", "-v", "quiet", "-clp:ErrorsOnly", "-o"]);
+        let mut build = shell::command(
+            "dotnet",
+            ["build", "--nologo", "-v", "quiet", "-clp:ErrorsOnly", "--disable-build-servers", "-o"],
+        );
         build.arg(self.output(dirs).join("bin")).args([version, objects]);
         shell::run(build.current_dir(dirs.source.join(self.project)))
     }
