@@ -60,7 +60,7 @@ const SCRIPT: u8 = b's';
 const DROPPED_SHARD: u8 = b'x';
 
 /// A member of a database's row.
-const DELETED_LSN: &str = "goneLsn";
+const DELETED_LSN: &str = "deletedLsn";
 
 const CHUNK: Limit = Limit { rows: 256, bytes: 1 << 20 };
 
@@ -126,7 +126,7 @@ impl Counters {
             .with("shard", self.shard)
             .with("user", u64::from(self.user))
             .with("permission", self.permission)
-            .with("goneLsn", self.deleted.lsn)
+            .with("deletedLsn", self.deleted.lsn)
             .with("goneItem", self.deleted.last_item)
             .with("goneRange", u64::from(self.deleted.next_range))
             .with("goneEpoch", self.deleted.epoch)
@@ -154,7 +154,7 @@ impl Counters {
             user: optional_u32("user")?,
             permission: optional("permission")?,
             deleted: HighWaterMark {
-                lsn: optional("goneLsn")?,
+                lsn: optional("deletedLsn")?,
                 last_item: optional("goneItem")?,
                 next_range: optional_u32("goneRange")?,
                 epoch: optional("goneEpoch")?,
