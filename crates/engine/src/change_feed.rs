@@ -10,6 +10,8 @@
 //!    └ read first. It has changes: they are the page, and p0 moves to the end of the queue.
 //! ```
 
+mod filter; // a query over changes
+
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,6 +29,8 @@ use crate::meter::Meter;
 use crate::response::{EngineResponse, FeedCharge, partition_lsn};
 use crate::session::SessionToken;
 use crate::{Action, Admission, Admitted, Engine};
+pub use filter::{ChangeFilter, write_changed_item};
+use filter::{CompiledFilter, Filtered};
 
 /// Which changes of an item are returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +49,8 @@ pub struct ChangeRequest {
     pub from: ChangeFrom,
     /// Older changes are not returned; in seconds since 1970.
     pub since_s: Option<u32>,
+    /// Changes that the query drops are not returned.
+    pub filter: Option<ChangeFilter>,
     pub limit: PageLimit,
 }
 
@@ -70,6 +76,10 @@ pub struct ChangeCursor {
 #[derive(Debug)]
 pub struct ChangeFeedPage {
     pub changes: ChangedItems,
+    /// With a filter: the rows that the query makes of `changes`, one of each, as JSON text.
+    pub rows: Option<Vec<Vec<u8>>>,
+    /// There were new changes, even if the filter has dropped all of them.
+    pub is_modified: bool,
     /// Where the next page starts, in the order in which the ranges will be read. It is never empty.
     pub next: Vec<ChangeCursor>,
 }
@@ -128,19 +138,38 @@ impl Engine {
             return EngineResponse::failed(error);
         }
         let mut served = FeedCharge::default();
-        let result = read_page(&self.meter, at, request, session, &mut served).await;
+        let result = self.filtered_page(at, request, session, &mut served).await;
         served.into_response(result)
+    }
+
+    async fn filtered_page(
+        &self,
+        at: &Admitted,
+        request: &ChangeRequest,
+        session: Option<&SessionToken>,
+        served: &mut FeedCharge,
+    ) -> Result<ChangeFeedPage> {
+        let filter = request.filter.as_ref().map(|filter| CompiledFilter::compile(self, at, filter)).transpose()?;
+        let (changes, next) = read_page(&self.meter, at, request, session, served).await?;
+        let is_modified = !changes.is_empty();
+        Ok(match filter {
+            Some(filter) => {
+                let Filtered { changes, rows } = filter.apply(changes).await?;
+                ChangeFeedPage { changes, rows: Some(rows), is_modified, next }
+            }
+            None => ChangeFeedPage { changes, rows: None, is_modified, next },
+        })
     }
 }
 
-/// Reads one range after the other until one has changes.
+/// Reads one range after the other until one has changes. Returns them, and where the next page starts.
 async fn read_page(
     meter: &Meter,
     at: &Admitted,
     request: &ChangeRequest,
     session: Option<&SessionToken>,
     served: &mut FeedCharge,
-) -> Result<ChangeFeedPage> {
+) -> Result<(ChangedItems, Vec<ChangeCursor>)> {
     check_mode(at, request)?;
     // Change feed processors hold a lease for each range, and split the lease when they learn that the range was split
     // or merged.
@@ -162,7 +191,7 @@ async fn read_page(
             break;
         }
     }
-    Ok(ChangeFeedPage { changes, next: merge_adjacent(queue) })
+    Ok((changes, merge_adjacent(queue)))
 }
 
 /// The changes of one partition, and the LSN up to which they are complete.

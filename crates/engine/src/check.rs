@@ -72,9 +72,9 @@ impl Engine {
         Ok(report)
     }
 
-    /// Every shard with rows is in one partition map, belongs to a child of a split or merge in progress, or waits to
-    /// be dropped. A container that is created or dropped during the check may be reported as a problem, and so may the
-    /// shards of a database copy in progress; the next check has the current catalog.
+    /// Every shard with rows is in one partition map, belongs to a child of a split or merge or to a database copy in
+    /// progress, or waits to be dropped. A container that is created or dropped during the check may be reported as a
+    /// problem, and so may a copy that begins; the next check has the current catalog.
     async fn check_shards(&self, tree: &CatalogTree, problems: &mut Problems) -> Result<()> {
         let (store, _) = self.catalog.store_and_committer();
         let mut known = BTreeSet::from([keyspace::CATALOG_SHARD]);
@@ -84,6 +84,7 @@ impl Engine {
             }
         }
         known.extend(tree.jobs.values().flat_map(|job| &job.children).map(|child| child.shard));
+        known.extend(tree.copies.values().flat_map(|copy| &copy.shards));
         // Before the snapshot: a shard whose removal finishes in between has no rows in the snapshot.
         known.extend(load_dropped_shards(&store).await?);
         let snapshot = store.snapshot(Blocking::Suspend).await?;

@@ -47,7 +47,9 @@ pub use catalog::{
     ConditionalRid, Container, Database, DatabaseCopy, EncryptionKey, JobKind, NewContainer, Offer, OfferOwner,
     Permission, PermissionGrant, PutMode, Reason, RepartitionJob, Script, ScriptDefinition, User,
 };
-pub use change_feed::{ChangeCursor, ChangeFeedPage, ChangeFrom, ChangeMode, ChangeRequest, ChangedItems};
+pub use change_feed::{
+    ChangeCursor, ChangeFeedPage, ChangeFilter, ChangeFrom, ChangeMode, ChangeRequest, ChangedItems, write_changed_item,
+};
 pub use fault_injection::{FaultAt, FaultKind, Faults, InjectedFault};
 pub use feed::{FeedCursor, FeedRange, ItemPage};
 pub use item::{ItemRead, Target, WriteOptions};

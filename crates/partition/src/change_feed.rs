@@ -13,7 +13,7 @@
 mod versions; // all versions, not only the latest
 
 use pleiad_model::partition_key::EffectiveKey;
-use pleiad_model::{Error, Result};
+use pleiad_model::{Error, Fact, Result};
 use pleiad_storage::{Blocking, Limit};
 
 use crate::feed::{KeyScope, PageLimit};
@@ -83,6 +83,7 @@ impl Partition {
     /// The changes after an LSN: at least one transaction, if there is one.
     pub async fn changes(&self, query: &ChangeQuery, limit: PageLimit) -> Result<LatestPage> {
         let view = self.snapshot(Blocking::Suspend).await?;
+        check_reached(&view, query)?;
         let mut builder =
             ChangePageBuilder { records: Vec::new(), bytes: 0, limit, since_s: query.since_s, expiry: query.expiry };
         let mut from = (query.after.saturating_add(1), 0, 0);
@@ -97,8 +98,16 @@ impl Partition {
                 _ => break,
             }
         }
-        // If the store was restored to an earlier state, the position may be after the last LSN: it is returned as is.
-        Ok(LatestPage { records: builder.records, lsn: view.lsn().max(query.after) })
+        Ok(LatestPage { records: builder.records, lsn: view.lsn() })
+    }
+}
+
+/// A position ahead of the partition would return nothing until the partition reaches it, and then skip changes. Restores
+/// of account snapshots, splits and merges never lower an LSN, so it means that the data is older than the position.
+fn check_reached(view: &PartitionSnapshot, query: &ChangeQuery) -> Result<()> {
+    match query.after <= view.lsn() {
+        true => Ok(()),
+        false => Err(Fact::ChangesAhead { after_lsn: query.after, reached_lsn: view.lsn() }.into()),
     }
 }
 

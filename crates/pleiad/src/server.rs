@@ -136,8 +136,12 @@ async fn router(
         primary_ro.as_deref(),
         secondary_ro.as_deref(),
     )?;
-    let account =
-        Account { id: "pleiad".to_owned(), region: "Local".to_owned(), consistency: settings.consistency.into() };
+    let account = Account {
+        id: "pleiad".to_owned(),
+        region: "Local".to_owned(),
+        consistency: settings.consistency.into(),
+        previous_images: settings.change_feed_previous_images,
+    };
     let certificate = match authority {
         Some(path) => std::fs::read(path).ok().map(Bytes::from),
         None => None,

@@ -109,6 +109,8 @@ const TABLE: &str = r#"
 .  ..33..  3333333  ....22.  GET /dbs/golden1/colls/c/docs KEY a
 .  ..3333  3333333  ....22.  GET /dbs/golden1/colls/c/docs CHANGES
 .  ..33..  3333333  ....22.  GET /dbs/golden1/colls/c/docs KEY a CHANGES
+.  ..3333  3333333  ....22.  POST /dbs/golden1/colls/c/docs CHANGES QUERY {"query":"SELECT * FROM c"}
+.  ..33..  3333333  ....22.  POST /dbs/golden1/colls/c/docs KEY a CHANGES QUERY {"query":"SELECT * FROM c"}
 .  ..3333  3333333  ....22.  POST /dbs/golden1/colls/c/docs QUERY {"query":"SELECT * FROM c"}
 .  ..33..  3333333  ....22.  POST /dbs/golden1/colls/c/docs KEY a QUERY {"query":"SELECT * FROM c"}
 .  ..3333  3333333  ....22.  POST /dbs/golden1/colls/c/docs KEY b QUERY {"query":"SELECT * FROM c"}

@@ -133,6 +133,10 @@ fn items() -> Vec<Step> {
             .with("a-im", "Incremental Feed", |options| options.change_mode = ChangeMode::LatestVersion.into())
             .with("if-none-match", "*", |options| options.if_none_match = Some("*"))
             .with("x-ms-cosmos-changefeed-wire-format-version", "1", |options| options.enveloped = true),
+        step("POST", DOCS, Kind::ChangeFeedQuery)
+            .marked("x-ms-documentdb-isquery")
+            .with("a-im", "Incremental Feed", |options| options.change_mode = ChangeMode::LatestVersion.into())
+            .body(r#"{"query":"SELECT c.id FROM c WHERE c.n > 1"}"#),
         query("SELECT * FROM c WHERE c.pk = 'a'").key(r#"["a"]"#),
         query("SELECT c.id FROM c ORDER BY c.n DESC"),
         query("SELECT c.id FROM c ORDER BY c.n DESC").with(
@@ -291,7 +295,8 @@ async fn api(now_ms: u64) -> NosqlApi {
     let keys = AccountKeyring::new(EMULATOR_KEY, None, None, None).unwrap();
     let tokens = Arc::new(TokenSigner::new(&[7; 32]));
     let access = Arc::new(AccountAccess { keys, tokens, bearer: Arc::default() });
-    let account = Account { id: "pleiad".to_owned(), region: "Local".to_owned(), consistency: Consistency::Session };
+    let (id, region, consistency) = ("pleiad".to_owned(), "Local".to_owned(), Consistency::Session);
+    let account = Account { id, region, consistency, previous_images: false };
     NosqlApi::new(AccountHost::new(engine), account, access)
 }
 

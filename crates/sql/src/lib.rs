@@ -28,6 +28,7 @@ pub mod index_predicate; // the part of a filter that an index can evaluate
 pub mod run; // items in, a page out
 pub mod computed; // computed properties
 pub mod index_projection; // the projection of a global secondary index
+pub mod feed_query; // a filter and a projection of single changes
 pub mod pruning; // which partition keys a filter allows
 pub mod query_plan; // query plans for SDKs
 pub mod derived_table; // a subquery in FROM that is evaluated first

@@ -19,6 +19,7 @@ mod pipeline; // source, filter, projection, collector
 mod project; // SELECT: a row as JSON text
 mod nested_loop; // FROM and WHERE; subqueries
 mod in_memory; // queries over rows in memory
+mod single_row; // the only row of an item
 
 pub use in_memory::{InMemoryQuery, parse};
 pub(crate) use nested_loop::subquery;
@@ -26,6 +27,7 @@ pub use page::{Finished, PageSize, PageStart, ResumePoint, RowSet};
 pub use pipeline::RowPipeline;
 pub(crate) use project::is_json;
 pub use resume_key::{END_BYTES, KeyDigest, ResumeKey};
+pub(crate) use single_row::first_row;
 
 /// Whether a loop over rows continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

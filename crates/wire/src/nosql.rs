@@ -29,7 +29,7 @@ use crate::account::{AccountAccess, Caller, TokenSigner};
 use operation::Operation;
 use reply::Handled;
 
-/// The properties that the account reports about itself.
+/// The properties that the account reports about itself, and what its settings say about responses.
 #[derive(Clone, Debug)]
 pub struct Account {
     /// Not `localhost`: one SDK ignores the addresses it receives if the account has this name.
@@ -37,6 +37,8 @@ pub struct Account {
     pub region: String,
     /// The default consistency level; a request may ask for a weaker one.
     pub consistency: Consistency,
+    /// In the change feed of all versions, a delete has the deleted item.
+    pub previous_images: bool,
 }
 
 /// The NoSQL API of one account, whatever the protocol.

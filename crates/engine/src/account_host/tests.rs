@@ -260,7 +260,7 @@ async fn the_change_feed_continues_after_a_restore() {
         let (mut seen, mut from) = (Vec::new(), from);
         loop {
             let (mode, scope, quota) = (ChangeMode::LatestVersion, FeedRange::Container, QUOTA);
-            let request = ChangeRequest { mode, scope, from, since_s: None, limit: quota };
+            let request = ChangeRequest { mode, scope, from, since_s: None, filter: None, limit: quota };
             let page = engine.change_feed(&admit(engine, "c"), &request, None).await.result.unwrap();
             let ChangedItems::Latest(records) = page.changes else { panic!("versions were not requested") };
             from = ChangeFrom::Cursors(page.next);
@@ -503,4 +503,28 @@ async fn snapshots_report_when_they_were_taken() {
         .map(|info| (info.name, info.taken_ms))
         .collect();
     assert_eq!(reported, [("a later one".to_owned(), 1_700_000_000_005), ("one".to_owned(), 1_700_000_000_000)]);
+}
+
+/// Clients hold session tokens of containers that are created again after a restore.
+#[tokio::test]
+async fn lsns_of_a_new_container_continue_after_those_that_a_restore_deletes() {
+    let host = new_host(Memory::new()).await;
+    host.take_snapshot(&whole(&host.engine()), "clean", false).await.unwrap();
+    let mut reached = 0;
+    for round in 0..6 {
+        let engine = host.engine();
+        let new = container(&engine, "new", &["/pk"], 4).await;
+        assert!(new.partitions.iter().all(|partition| partition.lsn() > reached), "round {round}");
+        let at = admit(&engine, "new");
+        for n in 0..5usize {
+            reached = create(&engine, &at, &n.to_string(), "one").await.result.unwrap().lsn;
+        }
+        match round % 3 {
+            0 => {} // the restore deletes it
+            1 => engine.catalog.delete_container(new.rid).await.unwrap(),
+            _ => engine.catalog.delete_database(new.rid.database).await.unwrap(),
+        }
+        drop((engine, at));
+        host.restore(&whole(&host.engine()), "clean").await.unwrap();
+    }
 }

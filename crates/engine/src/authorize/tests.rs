@@ -140,7 +140,7 @@ async fn performs(engine: &Engine, at: &Admitted, call: &str) -> bool {
         "list" => engine.list_items(at, &FeedRange::Container, None, limit, None).await.result.map(drop),
         "change feed" => {
             let (mode, scope, from) = (ChangeMode::LatestVersion, FeedRange::Container, ChangeFrom::Beginning);
-            let request = ChangeRequest { mode, scope, from, since_s: None, limit };
+            let request = ChangeRequest { mode, scope, from, since_s: None, filter: None, limit };
             engine.change_feed(at, &request, None).await.result.map(drop)
         }
         "query" => engine.query_items(at, query(), None).await.result.map(drop),

@@ -13,6 +13,7 @@ use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::resource_id::{ContainerRid, DatabaseRid, OfferRid};
 use pleiad_model::{Error, Fact, Kind, Result};
 use pleiad_partition::governor::Caps;
+use pleiad_partition::shard_state::{RetentionWatermark, ShardState};
 use pleiad_partition::{IndexingConfig, Schema};
 
 use super::Catalog;
@@ -20,7 +21,7 @@ use super::encryption_keys::check_encryption_keys;
 use super::global_index;
 use super::index_transformation::IndexTransformation;
 use super::publish::CatalogChange;
-use super::rows;
+use super::rows::{self, HighWaterMark};
 use super::tree::{CatalogTree, Container, Database, Offer, OfferOwner};
 use crate::computed::{self, ComputedProperties};
 use crate::throughput::{
@@ -60,7 +61,7 @@ impl Catalog {
         rows::delete_database(&mut change.batch, &database);
         change.remove_offer(OfferOwner::Database(rid));
         for container in database.containers.values() {
-            change.counters.note_deleted(container);
+            change.note_deleted(container);
             rows::delete_container(&mut change.batch, container);
             change.remove_offer(OfferOwner::Container(container.rid));
             change.remove_jobs_of(container.rid);
@@ -112,10 +113,11 @@ impl Catalog {
             (None, None) => 1,
         };
         let map = change.new_map(&new.definition, partitions.max(self.limits.ranges_initial))?;
-        let partitions = rows::open_partitions(&map, &self.store, &self.committer).await?;
         let (database, version, definition) = (owner.id.clone(), change.version, new.definition);
         let size_limits = self.limits.size_limits();
         let schema = Arc::new(Schema::new(version.number, &definition, &computed.indexed, &[], size_limits));
+        let state = initial_state(&owner, &schema);
+        let partitions = rows::create_partitions(&mut change.batch, &map, &state, &self.store, &self.committer);
         let (index_transformation, scripts, progress) = Default::default();
         let container = Container {
             database,
@@ -248,12 +250,13 @@ impl Catalog {
         let mut owner = change.owner(rid.database)?;
         let container = owner.containers.get(&rid.number).cloned().ok_or(Fact::ResourceMissing)?;
         global_index::check_not_a_source(&container)?;
-        change.counters.note_deleted(&container);
         rows::delete_container(&mut change.batch, &container);
         change.remove_offer(OfferOwner::Container(rid));
         change.remove_jobs_of(rid);
         owner.remove_container(&container);
         self.remove_index(&mut change, &mut owner, &container)?;
+        owner.deleted_lsn = owner.deleted_lsn.max(change.note_deleted(&container).lsn);
+        rows::put_database(&mut change.batch, &owner);
         change.tree.put_database(owner);
         change.dropped.push(container);
         self.publish(change).await
@@ -379,6 +382,16 @@ impl CatalogChange {
         self.tree.offers.remove(&offer.rid.0);
     }
 
+    /// Before a container is deleted: clients may still hold its LSNs, `_rid`s and range ids. Writes to it stop
+    /// immediately, so that no LSN above the mark is acknowledged, and writers wait until the change is published; so the
+    /// caller must publish it without waiting for anything else.
+    fn note_deleted(&mut self, container: &Container) -> HighWaterMark {
+        container.partitions.iter().for_each(|partition| partition.require_schema(self.version.number));
+        let mark = HighWaterMark::of(container);
+        self.counters.deleted = self.counters.deleted.raised_to(mark);
+        mark
+    }
+
     /// A new container's partition map: equal parts of the hash space, each with a shard of its own.
     fn new_map(&mut self, definition: &ContainerDefinition, count: u32) -> Result<PartitionMap> {
         let keys = match &definition.partition_key {
@@ -399,6 +412,13 @@ impl CatalogChange {
         }
         PartitionMap::new(1, ranges)
     }
+}
+
+/// The state of a new container's partitions. The container itself has the first LSN, its first item the next. Clients
+/// may hold session tokens of containers that were deleted from the database, so the LSNs continue after theirs.
+fn initial_state(owner: &Database, schema: &Schema) -> ShardState {
+    let versions_from = schema.retains_versions.then(|| RetentionWatermark::at(0));
+    ShardState { lsn: owner.deleted_lsn + 1, versions_from, ..ShardState::default() }
 }
 
 fn owner_missing() -> Error {

@@ -19,7 +19,8 @@ pub(crate) async fn raise_high_water_marks(store: &AnyStore, previous: &Catalog)
     let tree = previous.tree();
     let containers = tree.databases.values().flat_map(|database| database.containers.values());
     let containers = containers.map(|container| (container.rid, marks_of(container))).collect();
-    rows::raise_high_water_marks(store, &HighWaterMarks { counters, containers }).await
+    let deleted_lsns = tree.databases.values().map(|database| (database.rid, database.deleted_lsn)).collect();
+    rows::raise_high_water_marks(store, &HighWaterMarks { counters, deleted_lsns, containers }).await
 }
 
 fn marks_of(container: &Arc<Container>) -> ContainerMarks {

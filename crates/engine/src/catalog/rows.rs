@@ -3,7 +3,7 @@
 //! ```text
 //! catalog │ 'b' │ job u64                → database copy in progress
 //! catalog │ 'n' │                        → counters and the account's secret
-//! catalog │ 'd' │ database u32           → id, version
+//! catalog │ 'd' │ database u32           → id, version, highest LSN of deleted containers
 //! catalog │ 'c' │ database u32 · u32     → kind, definition, partition map, version, schema version,
 //!                                          index transformation
 //! catalog │ 'e' │ database u32 · u64     → encryption key, version
@@ -28,12 +28,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use pleiad_model::env::Env;
-use pleiad_model::partition_map::PartitionMap;
+use pleiad_model::partition_map::{PartitionKeyRange, PartitionMap};
 use pleiad_model::resource_id::{
     ClientEncryptionKeyRid, ContainerRid, DatabaseRid, OfferRid, PermissionRid, ScriptKind, ScriptRid, UserRid,
 };
 use pleiad_model::{Error, Object, Result, Value, json};
 use pleiad_partition::governor::{BucketId, Caps};
+use pleiad_partition::shard_state::ShardState;
 use pleiad_partition::{Committer, Partition};
 use pleiad_storage::{AnySnapshot, AnyStore, Batch, Blocking, Direction, Limit, Snapshot, Store, keyspace};
 
@@ -57,6 +58,9 @@ const OFFER: u8 = b'o';
 const JOB: u8 = b'j';
 const SCRIPT: u8 = b's';
 const DROPPED_SHARD: u8 = b'x';
+
+/// A member of a database's row.
+const DELETED_LSN: &str = "deletedLsn";
 
 const CHUNK: Limit = Limit { rows: 256, bytes: 1 << 20 };
 
@@ -95,11 +99,6 @@ impl Counters {
         }
     }
 
-    /// Before a container is deleted: clients may still hold its LSNs, `_rid`s and range ids.
-    pub fn note_deleted(&mut self, container: &Container) {
-        self.deleted = self.deleted.raised_to(HighWaterMark::of(container));
-    }
-
     /// The counters of a restored snapshot, raised so that no number assigned since is assigned again.
     pub fn raised_to(&self, assigned: &Counters) -> Counters {
         Counters {
@@ -127,7 +126,7 @@ impl Counters {
             .with("shard", self.shard)
             .with("user", u64::from(self.user))
             .with("permission", self.permission)
-            .with("goneLsn", self.deleted.lsn)
+            .with("deletedLsn", self.deleted.lsn)
             .with("goneItem", self.deleted.last_item)
             .with("goneRange", u64::from(self.deleted.next_range))
             .with("goneEpoch", self.deleted.epoch)
@@ -155,7 +154,7 @@ impl Counters {
             user: optional_u32("user")?,
             permission: optional("permission")?,
             deleted: HighWaterMark {
-                lsn: optional("goneLsn")?,
+                lsn: optional("deletedLsn")?,
                 last_item: optional("goneItem")?,
                 next_range: optional_u32("goneRange")?,
                 epoch: optional("goneEpoch")?,
@@ -166,7 +165,10 @@ impl Counters {
 }
 
 pub(super) fn put_database(batch: &mut Batch, database: &Database) {
-    let row = versioned(database.version).with("id", database.id.as_str());
+    let mut row = versioned(database.version).with("id", database.id.as_str());
+    if database.deleted_lsn > 0 {
+        row.set(DELETED_LSN, database.deleted_lsn);
+    }
     put(batch, DATABASE, &database.rid.0.to_be_bytes(), row);
 }
 
@@ -301,6 +303,7 @@ async fn load_database(loader: &Loader<'_>, rid: DatabaseRid, row: &[u8]) -> Res
     let store = loader.store;
     let row = json::parse(row)?;
     let mut database = Database::new(text(&row, "id")?.to_owned(), rid, version(&row)?);
+    database.deleted_lsn = deleted_lsn(&row)?;
     let mut scripts = load_scripts(store, rid).await?;
     for (key, row) in scan_prefix(store, CONTAINER, &rid.0.to_be_bytes()).await? {
         let rid = ContainerRid { database: rid, number: u32::from_be_bytes(*tail(&key)?) };
@@ -315,6 +318,11 @@ async fn load_database(loader: &Loader<'_>, rid: DatabaseRid, row: &[u8]) -> Res
     }
     users::load_users(store, &mut database).await?;
     Ok(database)
+}
+
+/// Zero in rows that earlier versions wrote, and before the first container is deleted.
+fn deleted_lsn(database: &Value) -> Result<u64> {
+    database.get(DELETED_LSN).map_or(Ok(0), |_| number(database, DELETED_LSN))
 }
 
 async fn load_progress(store: &AnyStore, rid: ContainerRid) -> Result<Arc<IndexProgress>> {
@@ -353,6 +361,21 @@ fn script_rid(database: DatabaseRid, key: &[u8]) -> Result<ScriptRid> {
     let container = ContainerRid { database, number: u32::from_be_bytes(*container) };
     let kind = ScriptKind::from_nibble(*kind).ok_or_else(|| Error::corrupt("kind of a script"))?;
     Ok(ScriptRid { container, kind, number: u64::from_be_bytes(*tail(key)?) })
+}
+
+/// The partitions of a new container, whose states the batch writes.
+pub(super) fn create_partitions(
+    batch: &mut Batch,
+    map: &PartitionMap,
+    state: &ShardState,
+    store: &Arc<AnyStore>,
+    committer: &Committer,
+) -> Vec<Arc<Partition>> {
+    let create = |range: &PartitionKeyRange| {
+        batch.put(keyspace::state(range.shard), state.encode());
+        Arc::new(Partition::with_state(range.clone(), store.clone(), committer.clone(), state.clone()))
+    };
+    map.ranges().iter().map(create).collect()
 }
 
 pub(super) async fn open_partitions(

@@ -91,7 +91,7 @@ async fn items_and_lsns_survive_a_restart() {
     }
     let before = at.container().partitions.iter().map(|partition| partition.lsn()).sum::<u64>();
     create(&engine, &at, "new", "new").await.result.unwrap();
-    assert_eq!(before, 100);
+    assert_eq!(before, 104, "100 items, and the container in each of its partitions");
     assert_sound(&engine).await;
 }
 
@@ -342,4 +342,71 @@ async fn a_container_needs_existing_encryption_keys() {
     engine.catalog.put_encryption_key(database, "k1", Object::new(), None).await.unwrap();
     encrypted("k1").await.unwrap();
     assert!(encrypted("k2").await.is_err());
+}
+
+fn lsns(container: &Container) -> Vec<u64> {
+    container.partitions.iter().map(|partition| partition.lsn()).collect()
+}
+
+/// Clients keep session tokens by the names of containers, which tests delete and create again.
+#[tokio::test]
+async fn lsns_of_a_new_container_continue_after_those_of_deleted_ones() {
+    let dir = tempfile::tempdir().unwrap();
+    {
+        let engine = open(disk(dir.path()), LIMITS).await;
+        engine.catalog.create_database("db", ThroughputRequest::Unspecified).await.unwrap();
+        engine.catalog.create_database("other", ThroughputRequest::Unspecified).await.unwrap();
+        let c = container(&engine, "c", &["/pk"], 4).await;
+        assert_eq!(lsns(&c), [1; 4], "the container itself is one LSN");
+        for n in 0..5 {
+            create(&engine, &admit(&engine, "c"), &n.to_string(), "one").await.result.unwrap();
+        }
+        let mut reached = lsns(&c);
+        reached.sort_unstable();
+        assert_eq!(reached, [1, 1, 1, 6]);
+        engine.catalog.delete_container(c.rid).await.unwrap();
+        engine.close().await;
+    }
+    let engine = open(disk(dir.path()), LIMITS).await;
+    let again = container(&engine, "c", &["/pk"], 4).await;
+    assert_eq!(lsns(&again), [7; 4], "after a restart, too");
+    let elsewhere = try_container(&engine, "other", "c", &["/pk"], ThroughputRequest::Unspecified).await.unwrap();
+    assert!(lsns(&elsewhere).iter().all(|lsn| *lsn == 1), "only containers of the same database count");
+    engine.catalog.delete_container(again.rid).await.unwrap();
+    let short_lived = container(&engine, "c", &["/pk"], 4).await;
+    assert_eq!(lsns(&short_lived), [8; 4]);
+    assert_sound(&engine).await;
+}
+
+/// No write is acknowledged with an LSN above the mark that its container leaves behind.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn writers_of_a_container_stop_when_its_deletion_begins() {
+    for _ in 0..20 {
+        let engine = account().await;
+        let c = container(&engine, "c", &["/pk"], 4).await;
+        let writers: Vec<_> = (0..4)
+            .map(|writer| {
+                let (engine, at) = (engine.clone(), admit(&engine, "c"));
+                tokio::spawn(async move {
+                    let mut last = 0;
+                    for n in 0.. {
+                        match create(&engine, &at, &format!("{writer} {n}"), "one").await.result {
+                            Ok(written) => last = written.lsn,
+                            Err(error) => {
+                                assert_eq!(error.kind, Kind::OwnerNotFound);
+                                break;
+                            }
+                        }
+                    }
+                    last
+                })
+            })
+            .collect();
+        tokio::task::yield_now().await;
+        engine.catalog.delete_container(c.rid).await.unwrap();
+        let again = container(&engine, "c", &["/pk"], 4).await;
+        for writer in writers {
+            assert!(lsns(&again)[0] > writer.await.unwrap());
+        }
+    }
 }

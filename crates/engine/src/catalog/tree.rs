@@ -41,6 +41,9 @@ pub struct Database {
     pub containers: BTreeMap<u32, Arc<Container>>,
     pub encryption_keys: BTreeMap<u64, Arc<EncryptionKey>>,
     pub users: BTreeMap<u32, Arc<User>>,
+    /// The highest LSN of the containers that were deleted from it. Clients may still hold their session tokens, by the
+    /// names of containers that were created again.
+    pub(super) deleted_lsn: u64,
     /// The throughput that its containers share, if the database has an offer.
     pub(crate) pool: Arc<SharedThroughput>,
     by_name: HashMap<String, u32>,
@@ -157,8 +160,8 @@ impl CatalogTree {
 
 impl Database {
     pub(super) fn new(id: String, rid: DatabaseRid, version: CatalogVersion) -> Self {
-        let (containers, encryption_keys, users, pool, by_name) = Default::default();
-        Database { id, rid, version, containers, encryption_keys, users, pool, by_name }
+        let (containers, encryption_keys, users, deleted_lsn, pool, by_name) = Default::default();
+        Database { id, rid, version, containers, encryption_keys, users, deleted_lsn, pool, by_name }
     }
 
     pub fn container(&self, name: &str) -> Option<&Arc<Container>> {

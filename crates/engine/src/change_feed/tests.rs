@@ -16,6 +16,7 @@ fn request(scope: FeedRange, from: ChangeFrom, items: usize) -> ChangeRequest {
         scope,
         from,
         since_s: None,
+        filter: None,
         limit: PageLimit { items, bytes: UNLIMITED },
     }
 }
@@ -208,7 +209,7 @@ async fn deleted_items_are_omitted_and_cursors_pass_them() {
     delete(&world.engine, &world.at, "1", "a").await.result.unwrap();
     let page = world.page(&request(FeedRange::Container, ChangeFrom::Beginning, 10)).await;
     assert_eq!(ids(&page.records), ["2"]);
-    assert_eq!(page.next[0].lsn, 3, "the cursor is past the delete");
+    assert_eq!(page.next[0].lsn, 4, "the cursor is past the delete");
 }
 
 #[tokio::test]
@@ -359,4 +360,54 @@ async fn versions_are_purged_after_retention_and_when_the_policy_is_removed() {
     let kept = world.container.partitions.iter().filter(|partition| partition.shard_state().versions_from.is_some());
     assert_eq!(kept.count(), 0);
     assert_sound(&world.engine).await;
+}
+
+/// The partition was restored from an earlier copy of its data, or lost its last writes.
+#[tokio::test]
+async fn a_position_ahead_of_the_partition_is_rejected() {
+    let world = versioned().await;
+    let lsn = world.upsert("1", "a").await;
+    let scope = FeedRange::PartitionKey(pk("a"));
+    for mode in [ChangeMode::LatestVersion, ChangeMode::AllVersions] {
+        let read = async |from| {
+            let request = ChangeRequest { mode, ..request(scope.clone(), from, 10) };
+            world.engine.change_feed(&world.at, &request, None).await.result
+        };
+        assert!(!read(ChangeFrom::Lsn(lsn)).await.unwrap().is_modified);
+        let ahead = read(ChangeFrom::Lsn(lsn + 1)).await.unwrap_err();
+        let fact = Fact::ChangesAhead { after_lsn: lsn + 1, reached_lsn: lsn };
+        assert_eq!((ahead.kind, ahead.fact()), (Kind::Invalid, Some(&fact)));
+        assert!(read(ChangeFrom::Lsn(u64::MAX)).await.is_err());
+    }
+}
+
+/// A filter changes what is returned, not how far the reader gets nor what it is charged.
+#[tokio::test]
+async fn a_filter_drops_changes_and_the_position_moves_over_them() {
+    let world = world(3).await;
+    for n in 0..30 {
+        world.upsert(&n.to_string(), &format!("k{}", n % 7)).await;
+    }
+    let filter = ChangeFilter {
+        text: "SELECT VALUE c.id FROM c WHERE c.pk = @pk".to_owned(),
+        parameters: crate::Parameters::from_value(Some(&parse(r#"[{"name":"@pk","value":"k3"}]"#))).unwrap(),
+    };
+    let (mut ids, mut from, mut position) = (Vec::new(), ChangeFrom::Beginning, ChangeFrom::Beginning);
+    loop {
+        let plain = request(FeedRange::Container, from, 4);
+        let filtered = ChangeRequest { filter: Some(filter.clone()), from: position, ..plain.clone() };
+        let plain = world.engine.change_feed(&world.at, &plain, None).await;
+        let filtered = world.engine.change_feed(&world.at, &filtered, None).await;
+        assert_eq!(plain.charge_ru, filtered.charge_ru);
+        let (plain, filtered) = (plain.result.unwrap(), filtered.result.unwrap());
+        assert_eq!((plain.is_modified, &plain.next), (filtered.is_modified, &filtered.next));
+        let rows = filtered.rows.unwrap();
+        assert_eq!(rows.len(), filtered.changes.len());
+        ids.extend(rows.into_iter().map(|row| String::from_utf8(row).unwrap()));
+        (from, position) = (ChangeFrom::Cursors(plain.next), ChangeFrom::Cursors(filtered.next));
+        if !filtered.is_modified {
+            break;
+        }
+    }
+    assert_eq!(ids, [r#""3""#, r#""10""#, r#""17""#, r#""24""#]);
 }

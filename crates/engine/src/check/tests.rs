@@ -77,3 +77,17 @@ fn a_dropped_container_leaves_no_problems() {
     block_on(engine.catalog.delete_container(rid)).unwrap();
     assert_eq!(block_on(engine.check(&whole(&engine))).unwrap().problem_count(), 0);
 }
+
+#[tokio::test]
+async fn a_database_copy_in_progress_is_no_problem() {
+    let engine = crate::testing::account().await;
+    crate::testing::container(&engine, "c", &["/pk"], 4).await;
+    crate::testing::load(&engine, "c", 30, |n| n.to_string()).await;
+    engine.catalog.jobs().hold(crate::JobStep::Publish);
+    let job = engine.catalog.begin_copy("db", "copy").await.unwrap();
+    engine.catalog.jobs().wait_held_at(crate::JobStep::Publish).await;
+    let report = engine.check(&whole(&engine)).await.unwrap();
+    assert_eq!(report.problem_count(), 0, "{report:?}");
+    engine.catalog.jobs().release(crate::JobStep::Publish);
+    engine.catalog.jobs().wait_ended(job).await.unwrap();
+}

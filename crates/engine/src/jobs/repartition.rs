@@ -193,7 +193,9 @@ impl Catalog {
         // The change log ends after the job's row is deleted: a job that resumes after a crash needs the log.
         self.abort_job(job.id).await?;
         if let Some(container) = self.tree().container_by_rid(job.container) {
-            parents(container, job).iter().try_for_each(|parent| parent.end_log(job.id))?;
+            let parents = parents(container, job);
+            parents.iter().try_for_each(|parent| parent.end_log(job.id))?;
+            parents.iter().for_each(|parent| parent.reset_split_request());
         }
         let shards: Vec<u64> = job.children.iter().map(|child| child.shard).collect();
         self.shard_dropper().drop_shards(&shards).await

@@ -35,10 +35,20 @@ impl Catalog {
         let tree = self.tree();
         let Some(container) = tree.container_by_rid(rid) else { return Ok(()) };
         for (partition, reason) in partitions_to_split(&tree, rid, self.limits()) {
-            match split_point(container, &partition, reason).await? {
-                Some(at) => drop(self.begin_job(rid, RepartitionRequest::split(&partition.range, at, reason)?).await?),
-                None => report_unsplittable(container, &partition, reason),
+            if let Err(error) = self.start_split(container, &partition, reason).await {
+                partition.reset_split_request();
+                return Err(error);
             }
+        }
+        Ok(())
+    }
+
+    async fn start_split(&self, container: &Container, partition: &Partition, reason: Reason) -> Result<()> {
+        match split_point(container, partition, reason).await? {
+            Some(at) => {
+                drop(self.begin_job(container.rid, RepartitionRequest::split(&partition.range, at, reason)?).await?);
+            }
+            None => report_unsplittable(container, partition, reason),
         }
         Ok(())
     }

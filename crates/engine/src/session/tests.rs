@@ -25,13 +25,13 @@ async fn a_response_reports_the_range_and_lsn_of_its_write() {
     let engine = account().await;
     container(&engine, "c", &["/pk"], 4).await;
     let at = admit(&engine, "c");
-    for lsn in 1..=3 {
+    for lsn in 2..=4 {
         assert_eq!(create(&engine, &at, &lsn.to_string(), "a").await.served_by.unwrap().lsn, lsn);
     }
-    let refused = create(&engine, &at, "1", "a").await;
-    assert_eq!((refused.served_by.unwrap().lsn, kind(refused)), (3, Kind::Conflict));
-    let deleted = engine.delete_item(&at, Some(&pk("a")), Target::Named("1"), &Precondition::None).await;
-    assert_eq!(deleted.served_by.unwrap().lsn, 4);
+    let refused = create(&engine, &at, "2", "a").await;
+    assert_eq!((refused.served_by.unwrap().lsn, kind(refused)), (4, Kind::Conflict));
+    let deleted = engine.delete_item(&at, Some(&pk("a")), Target::Named("2"), &Precondition::None).await;
+    assert_eq!(deleted.served_by.unwrap().lsn, 5);
 }
 
 #[tokio::test]

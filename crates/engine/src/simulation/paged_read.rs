@@ -181,7 +181,7 @@ impl FeedReader {
     async fn page(&mut self, world: &SimWorld, items: usize) -> Option<usize> {
         let quota = PageLimit { items, bytes: 1 << 20 };
         let (mode, scope, from) = (ChangeMode::LatestVersion, FeedRange::Container, self.from.clone());
-        let request = ChangeRequest { mode, scope, from, since_s: None, limit: quota };
+        let request = ChangeRequest { mode, scope, from, since_s: None, filter: None, limit: quota };
         match world.engine.change_feed(&world.at(), &request, None).await.result {
             Ok(page) => {
                 let ChangedItems::Latest(records) = &page.changes else { unreachable!("versions were not requested") };

@@ -146,6 +146,11 @@ pub enum Fact {
     ForeignCursor,
     /// A position in the change feed belongs to another feed range.
     ForeignChangeCursor,
+    /// A position in the change feed that the partition has not reached: data was lost, or restored from a copy.
+    ChangesAhead {
+        after_lsn: u64,
+        reached_lsn: u64,
+    },
     /// The container does not retain all versions.
     AllVersionsDisabled,
     /// All versions were requested from the beginning, or from a time: they are retained for a while only.
@@ -297,6 +302,7 @@ impl Fact {
             | Fact::BatchItemUnnamed
             | Fact::ForeignCursor
             | Fact::ForeignChangeCursor
+            | Fact::ChangesAhead { .. }
             | Fact::AllVersionsDisabled
             | Fact::AllVersionsFromStart
             | Fact::VersionsTrimmed { .. } => Kind::Invalid,
@@ -392,6 +398,9 @@ impl fmt::Display for Fact {
             Fact::RangeGone { range, epoch } => write!(f, "partition {range} does not exist at epoch {epoch}"),
             Fact::ForeignCursor => f.write_str("the cursor belongs to another feed range"),
             Fact::ForeignChangeCursor => f.write_str("the position in the change feed belongs to another feed range"),
+            Fact::ChangesAhead { after_lsn, reached_lsn } => {
+                write!(f, "changes after LSN {after_lsn} were requested, the partition has reached {reached_lsn}")
+            }
             Fact::AllVersionsDisabled => f.write_str("the container does not retain all versions"),
             Fact::AllVersionsFromStart => f.write_str("all versions cannot be read from the beginning or a time"),
             Fact::VersionsTrimmed { after_lsn, retained_from_lsn } => {

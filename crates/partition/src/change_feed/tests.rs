@@ -167,10 +167,12 @@ async fn a_reader_can_start_at_a_time() {
 }
 
 #[tokio::test]
-async fn a_position_after_the_last_lsn_is_kept() {
+async fn a_position_after_the_last_lsn_is_rejected() {
     let partition = merged(&[(1, 0, 10, 7)]).await;
-    let page = partition.changes(&everything(99), page_of(100)).await.unwrap();
-    assert_eq!((lsns(&page), page.lsn), (vec![], 99));
+    let page = partition.changes(&everything(1), page_of(100)).await.unwrap();
+    assert_eq!((lsns(&page), page.lsn), (vec![], 1));
+    let error = partition.changes(&everything(2), page_of(100)).await.unwrap_err();
+    assert_eq!(error.fact(), Some(&Fact::ChangesAhead { after_lsn: 2, reached_lsn: 1 }));
 }
 
 /// Even for a small page, the search for the rare changes of one key does not read a few rows at a time.

@@ -8,7 +8,7 @@ use pleiad_model::partition_key::EffectiveKey;
 use pleiad_model::{Fact, Result};
 use pleiad_storage::{Batch, Blocking, Limit, keyspace};
 
-use super::ChangeQuery;
+use super::{ChangeQuery, check_reached};
 use crate::feed::PageLimit;
 use crate::partition::{MaintenanceError, Partition};
 use crate::shard_state::ShardState;
@@ -29,6 +29,7 @@ impl Partition {
     /// The versions after an LSN: at least those of one transaction, if there is one.
     pub async fn versions(&self, query: &ChangeQuery, limit: PageLimit) -> Result<VersionPage> {
         let view = self.snapshot(Blocking::Suspend).await?;
+        check_reached(&view, query)?;
         check_retained(&view, query)?;
         self.read_versions(&view, query, limit).await
     }

@@ -50,9 +50,9 @@ impl Partition {
         self.split_trigger.0.load(Ordering::Relaxed) == UNSPLITTABLE
     }
 
-    /// A split was aborted: the next write above the limit requests one again.
+    /// A split was aborted, or could not begin: the next write above the limit requests one again.
     pub fn reset_split_request(&self) {
-        self.split_trigger.0.store(IDLE, Ordering::Relaxed);
+        let _ = self.split_trigger.0.compare_exchange(TAKEN, IDLE, Ordering::Relaxed, Ordering::Relaxed); // or none was
     }
 
     /// Called only for writes that add bytes: a full partition can still be read, shrunk and emptied.

@@ -45,6 +45,7 @@ pub struct Settings {
     pub durability: DurabilitySetting,
     pub block_cache_bytes: u64,
     pub consistency: Consistency,
+    pub change_feed_previous_images: bool,
 
     pub partition_ru_max: u64,
     pub partition_initial_ru: u64,
@@ -168,6 +169,7 @@ fn derive_settings(
         durability: durability(parsed.durability, parsed.sync_interval_ms),
         block_cache_bytes: parsed.block_cache_mb.get().saturating_mul(1 << 20),
         consistency: parsed.consistency,
+        change_feed_previous_images: parsed.change_feed_previous_images,
         partition_ru_max: parsed.partition_max_ru.get(),
         partition_initial_ru: parsed.partition_initial_ru.min(parsed.partition_max_ru).get(),
         copy_bytes_per_s: parsed.copy_max_bytes.0.get(),

@@ -243,6 +243,10 @@ settings! {
         "block-cache-mb" block_cache_mb: NonZeroU64, "MiB", Anywhere, dev Is("32"), serve Is("512");
         /// The account's default consistency level.
         "consistency" consistency: Consistency, "", Anywhere, dev Is("Session"), serve Is("Session");
+        /// In the change feed of all versions and deletes, return the deleted item with each delete
+        /// by a client, as `previous`.
+        "change-feed-previous-images" change_feed_previous_images: bool, "", Anywhere,
+            dev Is("false"), serve Is("false");
     }
     Partitions {
         /// Maximum throughput of one physical partition. Raising a container beyond this times its

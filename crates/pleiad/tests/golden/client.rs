@@ -190,7 +190,7 @@ fn escape(signature: &str) -> String {
 }
 
 /// RFC 1123, as in `Thu, 27 Apr 2017 00:51:12 GMT`.
-fn date(now_s: u64, offset_minutes: i64) -> String {
+pub fn date(now_s: u64, offset_minutes: i64) -> String {
     let seconds = i64::try_from(now_s).unwrap_or_default() + offset_minutes * 60;
     let at = time::OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(time::OffsetDateTime::UNIX_EPOCH);
     let (weekday, month) = (at.weekday().to_string(), at.month().to_string());

@@ -11,7 +11,7 @@ use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::{Object, Value, json};
 
 use crate::Result;
-use crate::client::{Request, Response, authorization};
+use crate::client::{Request, Response, authorization, date};
 use crate::line::Words;
 use crate::masks::Masks;
 use crate::page::{Page, Step};
@@ -364,6 +364,11 @@ impl Runner<'_> {
         }
         if let Some((text, count)) = inner.rsplit_once('*') {
             return Some(text.repeat(count.parse().ok()?));
+        }
+        if let Some(time) = inner.strip_prefix("date ") {
+            let (time, earlier_s) = time.split_once(" - ").unwrap_or((time, "0"));
+            let now_s: u64 = self.placeholder(time)?.parse().ok()?;
+            return Some(date(now_s.checked_sub(earlier_s.parse().ok()?)?, 0));
         }
         let (name, path) = inner.split_once('.')?;
         self.saved.get(name)?.find(path)

@@ -113,6 +113,9 @@ pub fn sentence(fact: &Fact) -> String {
         Fact::ForeignChangeCursor => {
             "The change feed's position belongs to another request: start again without it.".into()
         }
+        Fact::ChangesAhead { after_lsn, reached_lsn } => format!(
+            "The change feed's position {after_lsn} is ahead of the partition, which has reached {reached_lsn}: its data was lost or restored from an earlier copy. Start again from the beginning, from a time or from now."
+        ),
         Fact::AllVersionsDisabled => "The change feed mode All Versions and Deletes must be enabled on the container: give it a changeFeedPolicy with a retentionDuration in minutes.".into(),
         Fact::AllVersionsFromStart => "FullFidelity Change Feed must have valid If-None-Match header. All versions and deletes are read from now on or from a position, not from the beginning or a time.".into(),
         Fact::VersionsTrimmed { .. } => "The position lies before the versions that this container keeps: start from now, or keep them for longer.".into(),

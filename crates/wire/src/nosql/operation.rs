@@ -37,6 +37,8 @@ pub enum OperationKind {
     /// A page of the resources of one type.
     List,
     ChangeFeed,
+    /// A change feed with a filter.
+    ChangeFeedQuery,
     Query,
     /// What a client needs to execute a query itself.
     QueryPlan,
@@ -60,7 +62,7 @@ impl OperationKind {
         match self {
             OperationKind::Read => "Read",
             OperationKind::List => "List",
-            OperationKind::ChangeFeed => "ChangeFeed",
+            OperationKind::ChangeFeed | OperationKind::ChangeFeedQuery => "ChangeFeed",
             OperationKind::Query => "Query",
             OperationKind::QueryPlan => "QueryPlan",
             OperationKind::Create => "Create",
@@ -77,8 +79,8 @@ impl OperationKind {
 
     /// Whether it changes nothing, so that a read-only key is sufficient.
     pub fn is_read(self) -> bool {
-        use OperationKind::{ChangeFeed, List, Query, QueryPlan, Read};
-        matches!(self, Read | List | ChangeFeed | Query | QueryPlan)
+        use OperationKind::{ChangeFeed, ChangeFeedQuery, List, Query, QueryPlan, Read};
+        matches!(self, Read | List | ChangeFeed | ChangeFeedQuery | Query | QueryPlan)
     }
 }
 

@@ -10,7 +10,7 @@
 //! | delete by partition key | `DeleteItem` |
 //! | a batch | the action of each operation in it |
 //! | a query or its plan | `ExecuteQuery` |
-//! | the change feed, the feed of items | `ReadChangeFeed` |
+//! | the change feed, with or without a query; the feed of items | `ReadChangeFeed` |
 //! | execute a stored procedure | `ExecuteStoredProcedure` |
 //! | conflicts | `ManageConflicts` |
 //! | read offers, users, permissions, scripts | `ReadSettings` |
@@ -56,7 +56,7 @@ fn item_action(kind: OperationKind) -> Action {
         OperationKind::Read => Action::ReadItem,
         OperationKind::Replace | OperationKind::Patch => Action::ReplaceItem,
         OperationKind::Delete => Action::DeleteItem,
-        OperationKind::List | OperationKind::ChangeFeed => Action::ReadChangeFeed,
+        OperationKind::List | OperationKind::ChangeFeed | OperationKind::ChangeFeedQuery => Action::ReadChangeFeed,
         OperationKind::Create => Action::CreateItem,
         OperationKind::Upsert => Action::UpsertItem,
         OperationKind::Query | OperationKind::QueryPlan => Action::ExecuteQuery,

@@ -6,10 +6,9 @@
 //! Invariant: a session token or a change feed position is never ahead of the account, and an etag or `_rid` that a
 //! client holds never names something else.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use pleiad_model::partition_map::{PartitionKeyRange, ancestry};
-use pleiad_partition::shard_state::ShardState;
+use pleiad_model::partition_map::ancestry;
 use pleiad_storage::Durability;
 
 use super::*;
@@ -17,6 +16,8 @@ use super::*;
 /// The highest numbers of an account that clients may have seen.
 pub struct HighWaterMarks {
     pub counters: Counters,
+    /// Per database: the highest LSN of the containers that were deleted from it.
+    pub deleted_lsns: HashMap<DatabaseRid, u64>,
     pub containers: HashMap<ContainerRid, ContainerMarks>,
 }
 
@@ -66,27 +67,32 @@ pub async fn raise_high_water_marks(store: &AnyStore, seen: &HighWaterMarks) -> 
     let mut batch = Batch::default();
     let counters = load_counters(store).await?.ok_or_else(|| Error::corrupt("account without counters"))?;
     let mut counters = counters.raised_to(&seen.counters);
-    let new_ranges = raise_containers(store, &mut batch, seen, counters.deleted).await?;
+    let stored = scan(store, CONTAINER).await?;
+    let restored = stored.iter().map(|(key, _)| container_rid(key)).collect::<Result<HashSet<_>>>()?;
     // Containers that are not in the snapshot are deleted by the restore, but a later restore may bring them back.
-    let not_restored = seen.containers.iter().filter(|(rid, _)| !new_ranges.contains_key(rid));
+    let not_restored = seen.containers.iter().filter(|(rid, _)| !restored.contains(rid));
     counters.deleted = not_restored.fold(counters.deleted, |highest, (_, container)| highest.raised_to(container.mark));
     counters.put(&mut batch);
+    raise_databases(store, &mut batch, seen, &restored, counters.deleted).await?;
+    let new_ranges = raise_containers(store, &mut batch, seen, &stored, counters.deleted).await?;
     renumber_jobs(store, &mut batch, &new_ranges).await?;
     renumber_offers(store, &mut batch, &new_ranges).await?;
     store.commit(&batch, Durability::Synced).await
 }
 
-/// `deleted` bounds what clients have seen of a container that was deleted and comes back with the restore.
+/// `deleted` bounds what clients have seen of a container that was deleted and comes back with the restore, or of another
+/// one that had its name meanwhile.
 async fn raise_containers(
     store: &AnyStore,
     batch: &mut Batch,
     seen: &HighWaterMarks,
+    stored: &[(Bytes, Bytes)],
     deleted: HighWaterMark,
 ) -> Result<RenumberedRanges> {
     let mut new_ranges = RenumberedRanges::new();
-    for (key, row) in scan(store, CONTAINER).await? {
-        let rid = container_rid(&key)?;
-        let Value::Object(mut row) = json::parse(&row)? else { return Err(Error::corrupt("container row")) };
+    for (key, row) in stored {
+        let rid = container_rid(key)?;
+        let Value::Object(mut row) = json::parse(row)? else { return Err(Error::corrupt("container row")) };
         let map = PartitionMap::from_value(row.get("map").ok_or_else(|| Error::corrupt("container row"))?)?;
         let (raised, mark) = match seen.containers.get(&rid) {
             Some(known) => (map.restored_over(&known.map), known.mark),
@@ -101,6 +107,31 @@ async fn raise_containers(
         new_ranges.insert(rid, old_ids.zip(raised.ranges().iter().cloned()).collect());
     }
     Ok(new_ranges)
+}
+
+/// The restore deletes the containers that are not in the snapshot. `deleted` bounds what clients have seen of a database
+/// that was deleted and comes back.
+async fn raise_databases(
+    store: &AnyStore,
+    batch: &mut Batch,
+    seen: &HighWaterMarks,
+    restored: &HashSet<ContainerRid>,
+    deleted: HighWaterMark,
+) -> Result<()> {
+    for (key, row) in scan(store, DATABASE).await? {
+        let rid = DatabaseRid(u32::from_be_bytes(*tail(&key)?));
+        let row = json::parse(&row)?;
+        let known = deleted_lsn(&row)?;
+        let dropped = seen.containers.iter().filter(|(of, _)| of.database == rid && !restored.contains(of));
+        let dropped = dropped.map(|(_, container)| container.mark.lsn).max().unwrap_or(0);
+        let raised = known.max(dropped).max(seen.deleted_lsns.get(&rid).copied().unwrap_or(deleted.lsn));
+        let Value::Object(mut row) = row else { return Err(Error::corrupt("database row")) };
+        if raised > known {
+            row.set(DELETED_LSN, raised);
+            put(batch, DATABASE, &rid.0.to_be_bytes(), row);
+        }
+    }
+    Ok(())
 }
 
 fn container_rid(key: &[u8]) -> Result<ContainerRid> {

@@ -59,6 +59,7 @@ impl World {
             scope: FeedRange::PartitionKey(pk("a")),
             from: ChangeFrom::Beginning,
             since_s: None,
+            filter: None,
             limit: quota,
         };
         let page = self.engine.change_feed(&at, &request, None).await.result.unwrap();
@@ -211,8 +212,9 @@ async fn expired_items_are_purged_and_reported_as_expired() {
     let request = ChangeRequest {
         mode: ChangeMode::AllVersions,
         scope: FeedRange::PartitionKey(pk("a")),
-        from: ChangeFrom::Lsn(600),
+        from: ChangeFrom::Lsn(601),
         since_s: None,
+        filter: None,
         limit: PageLimit { items: 1000, bytes: 1 << 24 },
     };
     let page = world.engine.change_feed(&world.at(), &request, None).await.result.unwrap();

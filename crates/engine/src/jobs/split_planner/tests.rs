@@ -195,3 +195,22 @@ fn ordered(from: Option<crate::QueryCursor>) -> crate::ItemQuery {
         enable_scan: false,
     }
 }
+
+#[tokio::test]
+async fn after_an_aborted_split_the_next_write_requests_one_again() {
+    let engine = account_with(PartitionLimits { partition_bytes_max: 20_000, ..limits(10_000) }, 400).await;
+    engine.catalog.jobs().hold(crate::JobStep::Copy);
+    for n in 0..25 {
+        put(&engine, &n.to_string(), &format!("k{n}"), 1000).await.result.unwrap();
+    }
+    engine.catalog.jobs().wait_held_at(crate::JobStep::Copy).await;
+    let job = *engine.catalog.tree().jobs.keys().next().unwrap();
+    engine.catalog.jobs().cancel(job).await.unwrap();
+    engine.catalog.jobs().release(crate::JobStep::Copy);
+    wait_idle(&engine).await;
+    assert_eq!(admit(&engine, "c").container().partitions.len(), 1, "the partition stays as it was");
+    put(&engine, "more", "more", 1000).await.result.unwrap();
+    wait_idle(&engine).await;
+    assert!(admit(&engine, "c").container().partitions.len() > 1);
+    assert_sound(&engine).await;
+}

@@ -186,6 +186,7 @@ async fn with_session(engine: &Engine, at: &Admitted, session: &SessionToken) ->
         scope: scope.clone(),
         from: ChangeFrom::Beginning,
         since_s: None,
+        filter: None,
         limit,
     };
     let since = ChangeRequest { since_s: Some(1), ..changes.clone() };

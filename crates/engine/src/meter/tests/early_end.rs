@@ -292,6 +292,7 @@ impl World {
             scope: FeedRange::Container,
             from: ChangeFrom::Beginning,
             since_s,
+            filter: None,
             limit: PageLimit { items: 100, bytes: 1 << 20 },
         };
         self.engine.change_feed(&self.at, &request, None).await

@@ -2,68 +2,81 @@
 //!
 //! ```text
 //! latest version   {…, "_lsn": 7}, or in the newer form {"current": {…, "_lsn": 7}, "metadata": {"lsn", "crts"}}
-//! all versions     {"current": {…}, "previous": {…}, "metadata": {"operationType", "lsn", "crts", "previousImageLSN", …}}
+//! all versions     {"current": {…}, "metadata": {"operationType", "lsn", "crts", "previousImageLSN", …}}
+//! a delete         {"current": {}, "previous": {…}, "metadata": {…}}, without `previous` unless a setting asks for it
 //! ```
 
-use pleiad_engine::{Container, ItemVersion, Record, VersionKind, write_item};
+use pleiad_engine::{Container, ItemVersion, Record, VersionKind, write_changed_item};
 use pleiad_model::partition_key::{PartitionKey, PartitionKeyDefinition};
 use pleiad_model::resource_id::ContainerRid;
 use pleiad_model::{Object, Value, json};
 
 use super::{close_feed, open_feed};
 
+/// The rows that a query has made of the changes, one of each; `None` if there is no query.
+pub type ChangeRows<'a> = Option<&'a [Vec<u8>]>;
+
 /// Each item with the LSN of its change, or in an envelope whose metadata has the LSN.
-pub fn changed_items(container: ContainerRid, records: &[Record], enveloped: bool) -> Vec<u8> {
-    feed(container, records, |record, out| {
+pub fn changed_items(container: ContainerRid, records: &[Record], rows: ChangeRows<'_>, enveloped: bool) -> Vec<u8> {
+    feed(container, records, rows, |record, row, out| {
         if !enveloped {
-            return write_changed(container, record, out);
+            return write_current(container, Some(record), row, out);
         }
         out.extend_from_slice(b"{\"current\":");
-        write_changed(container, record, out);
+        write_current(container, Some(record), row, out);
         let metadata = format!(",\"metadata\":{{\"lsn\":{},\"crts\":{}}}}}", record.lsn, record.ts_s);
         out.extend_from_slice(metadata.as_bytes());
     })
 }
 
-pub fn versions(container: &Container, versions: &[ItemVersion]) -> Vec<u8> {
-    feed(container.rid, versions, |version, out| write_version(container, version, out))
+/// With `previous_images`, a delete has the deleted item.
+pub fn versions(
+    container: &Container,
+    versions: &[ItemVersion],
+    rows: ChangeRows<'_>,
+    previous_images: bool,
+) -> Vec<u8> {
+    feed(container.rid, versions, rows, |version, row, out| {
+        out.extend_from_slice(b"{\"current\":");
+        write_current(container.rid, version.current.as_ref(), row, out);
+        if let Some(deleted) = version.previous.as_ref()
+            && previous_images
+            && version.kind == VersionKind::Delete
+        {
+            out.extend_from_slice(b",\"previous\":");
+            write_changed_item(container.rid, deleted, out);
+        }
+        out.extend_from_slice(b",\"metadata\":");
+        json::write(&metadata(container, version).into(), out);
+        out.push(b'}');
+    })
 }
 
-fn feed<T>(container: ContainerRid, changes: &[T], write: impl Fn(&T, &mut Vec<u8>)) -> Vec<u8> {
+fn feed<T>(
+    container: ContainerRid,
+    changes: &[T],
+    rows: ChangeRows<'_>,
+    write: impl Fn(&T, Option<&[u8]>, &mut Vec<u8>),
+) -> Vec<u8> {
     let mut out = Vec::with_capacity(1024 * changes.len());
     open_feed(&container.to_string(), "Documents", &mut out);
     for (at, change) in changes.iter().enumerate() {
         if at > 0 {
             out.push(b',');
         }
-        write(change, &mut out);
+        write(change, rows.and_then(|rows| rows.get(at)).map(Vec::as_slice), &mut out);
     }
     close_feed(changes.len(), &mut out);
     out
 }
 
-fn write_changed(container: ContainerRid, record: &Record, out: &mut Vec<u8>) {
-    write_item(container, &record.view(), out);
-    if out.last() == Some(&b'}') {
-        out.pop();
-    }
-    out.extend_from_slice(format!(",\"_lsn\":{}}}", record.lsn).as_bytes());
-}
-
 /// A deleted item has an empty `current`.
-fn write_version(container: &Container, version: &ItemVersion, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"{\"current\":");
-    match &version.current {
-        Some(record) => write_changed(container.rid, record, out),
-        None => out.extend_from_slice(b"{}"),
+fn write_current(container: ContainerRid, record: Option<&Record>, row: Option<&[u8]>, out: &mut Vec<u8>) {
+    match (row, record) {
+        (Some(row), _) => out.extend_from_slice(row),
+        (None, Some(record)) => write_changed_item(container, record, out),
+        (None, None) => out.extend_from_slice(b"{}"),
     }
-    if let Some(record) = &version.previous {
-        out.extend_from_slice(b",\"previous\":");
-        write_changed(container.rid, record, out);
-    }
-    out.extend_from_slice(b",\"metadata\":");
-    json::write(&metadata(container, version).into(), out);
-    out.push(b'}');
 }
 
 fn metadata(container: &Container, version: &ItemVersion) -> Object {

@@ -49,6 +49,7 @@ fn kind(method: &Method, address: &Address, headers: &Headers<'_>) -> OperationK
         }
         (&Method::GET, true) => OperationKind::List,
         (&Method::GET, false) => OperationKind::Read,
+        (&Method::POST, true) if address.resource == ResourceType::Items => headers.posted_items(),
         (&Method::POST, true) => headers.posted(),
         (&Method::POST, false) => OperationKind::Execute,
         (&Method::PUT, false) => OperationKind::Replace,
@@ -193,6 +194,13 @@ impl<'a> Headers<'a> {
             "x-ms-documentdb-populatepartitionstatistics" => options.partition_statistics = is_true,
             "x-ms-documentdb-expiry-seconds" => options.expiry_s = expiry_s(value).into(),
             _ => {}
+        }
+    }
+
+    fn posted_items(&self) -> OperationKind {
+        match self.posted() {
+            OperationKind::Query | OperationKind::Create if self.has_change_mode => OperationKind::ChangeFeedQuery,
+            kind => kind,
         }
     }
 

@@ -237,6 +237,12 @@ fn facts() -> Vec<(Fact, u16, u32, &'static str)> {
             "The change feed's position belongs to another request: start again without it.",
         ),
         (
+            Fact::ChangesAhead { after_lsn: 9, reached_lsn: 4 },
+            400,
+            0,
+            "The change feed's position 9 is ahead of the partition, which has reached 4: its data was lost or restored from an earlier copy. Start again from the beginning, from a time or from now.",
+        ),
+        (
             Fact::AllVersionsDisabled,
             400,
             0,

@@ -1,13 +1,14 @@
 //! The change feed of items.
 //!
 //! Guarantees: every response has an etag, the position at which the next request continues. Without new changes the
-//! response is 304, which makes clients stop for now; an empty 200 does not.
+//! response is 304, which makes clients stop for now; an empty 200, if a query has dropped all new changes, does not.
 
-use pleiad_engine::{Admitted, ChangeFrom, ChangeMode, ChangeRequest, ChangedItems, PageLimit};
-use pleiad_model::Result;
+use pleiad_engine::{Admitted, ChangeFilter, ChangeFrom, ChangeMode, ChangeRequest, ChangedItems, PageLimit};
+use pleiad_model::{Error, Result, Value};
 
 use super::items::{PAGE_BYTES_MAX, PAGE_ITEMS, PAGE_ITEMS_MAX, list_scope};
-use crate::nosql::operation::Operation;
+use super::queries::query_of;
+use crate::nosql::operation::{Operation, OperationKind};
 use crate::nosql::reply::{ErrorReply, Handled, Reply};
 use crate::nosql::status::Status;
 use crate::nosql::{RequestContext, encode};
@@ -21,18 +22,23 @@ impl RequestContext<'_> {
             mode: options.change_mode.get()?.copied().unwrap_or(ChangeMode::LatestVersion),
             scope: list_scope(operation)?,
             from: self.change_from(operation, &rid)?,
-            since_s: options.since_s.get()?.copied(),
+            // Changes of the given second itself are not returned.
+            since_s: options.since_s.get()?.map(|since_s| since_s.saturating_add(1)),
+            filter: filter_of(operation)?,
             limit: PageLimit { items, bytes: PAGE_BYTES_MAX },
         };
         let session = operation.session(at)?;
         let (page, served_by, charge_ru) = ErrorReply::of(self.engine.change_feed(at, &request, session).await)?;
-        let container = at.container();
+        let (container, rows) = (at.container(), page.rows.as_deref());
         let reply = match &page.changes {
-            nothing if nothing.is_empty() => Reply::empty(Status::NotModified),
+            _ if !page.is_modified => Reply::empty(Status::NotModified),
             ChangedItems::Latest(records) => {
-                Reply::new(Status::Ok, encode::changed_items(container.rid, records, options.enveloped))
+                Reply::new(Status::Ok, encode::changed_items(container.rid, records, rows, options.enveloped))
             }
-            ChangedItems::Versions(versions) => Reply::new(Status::Ok, encode::versions(container, versions)),
+            ChangedItems::Versions(versions) => {
+                let previous_images = self.account.previous_images;
+                Reply::new(Status::Ok, encode::versions(container, versions, rows, previous_images))
+            }
         };
         let etag = self.tokens.issue_changes(&rid, &page.next)?;
         Ok(reply.charged(charge_ru).served_by(served_by).etag(etag).item_count(page.changes.len()))
@@ -44,4 +50,18 @@ impl RequestContext<'_> {
             Some(etag) => self.tokens.redeem_changes(rid, etag),
         }
     }
+}
+
+/// `{"query": "…", "parameters": […], "enableQueryOnPreviousImage": false}`
+fn filter_of(operation: &Operation<'_>) -> Result<Option<ChangeFilter>> {
+    if operation.kind != OperationKind::ChangeFeedQuery {
+        return Ok(None);
+    }
+    let (text, parameters) = query_of(operation)?;
+    if !operation.options.bare_query
+        && operation.json()?.get("enableQueryOnPreviousImage").and_then(Value::as_bool) == Some(true)
+    {
+        return Err(Error::unsupported("A change feed query over previous images"));
+    }
+    Ok(Some(ChangeFilter { text, parameters }))
 }

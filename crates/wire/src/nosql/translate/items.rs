@@ -38,7 +38,7 @@ impl RequestContext<'_> {
             OperationKind::Patch => self.patch_item(operation, at).await,
             OperationKind::Delete => self.delete_item(operation, at).await,
             OperationKind::List => self.list_items(operation, at).await,
-            OperationKind::ChangeFeed => self.change_feed(operation, at).await,
+            OperationKind::ChangeFeed | OperationKind::ChangeFeedQuery => self.change_feed(operation, at).await,
             OperationKind::Query => self.query_items(operation, at).await,
             OperationKind::QueryPlan => self.query_plan(operation, at),
             OperationKind::Batch => self.batch(operation, at).await,
