@@ -11,6 +11,7 @@
 //! ```
 
 mod unity; // the compilation
+mod checksum; // a check of the compiled library
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -54,6 +55,7 @@ pub fn ensure() -> Result {
     );
     let work = dir.join("build");
     let built = unity::build(&crate_dirs()?, &work, LIBRARY)?;
+    checksum::check(&built, &work.join("checksum"))?;
     std::fs::rename(&built, dir.join(LIBRARY)).map_err(|e| format!("{}: {e}", built.display()))?;
     let _ = std::fs::remove_dir_all(work); // a failure only wastes disk space
     Ok(())

@@ -17,7 +17,7 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use pleiad_model::env::{Env, SystemEnv};
 use pleiad_wire::account::{AccountAccess, AccountKeyring, AuthTime, TokenSigner};
-use pleiad_wire::http::{ConnectionOrigin, Http, HttpLimits, Service};
+use pleiad_wire::http::{ConnectionState, Http, HttpLimits, Service};
 use pleiad_wire::nosql::address;
 use pleiad_wire::nosql::http::signature::{Credentials, authenticate};
 use pleiad_wire::transport::{ConnectionLimits, Drain, Transport};
@@ -96,7 +96,7 @@ impl ConstantResponder {
 }
 
 impl Service for ConstantResponder {
-    async fn call(&self, _: &ConnectionOrigin, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    async fn call(&self, _: &ConnectionState, request: Request<Incoming>) -> Response<Full<Bytes>> {
         let mut response = Response::new(Full::new(self.body.clone()));
         match self.is_signed(&request) {
             true => *response.headers_mut() = self.headers.clone(),

@@ -1,8 +1,7 @@
 //! Engine response: a result with its request charge and the partition that served it.
 
-use pleiad_model::{Error, Kind, Result};
+use pleiad_model::{Error, Result};
 use pleiad_partition::Partition;
-use pleiad_partition::price::MISS_RU;
 
 /// The partition that served a request, and its LSN at that time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,7 +10,8 @@ pub struct PartitionLsn {
     pub lsn: u64,
 }
 
-/// A result with its request charge. Failed requests are charged, too, and name their partition as well.
+/// A result with its request charge, which is what the partitions were charged. Failed requests are charged for what
+/// they did, and name their partition as well.
 #[derive(Debug)]
 pub struct EngineResponse<T> {
     pub result: Result<T>,
@@ -20,10 +20,10 @@ pub struct EngineResponse<T> {
 }
 
 impl<T> EngineResponse<T> {
-    /// A request that failed before it was admitted at a partition.
+    /// A request for which no partition is charged: it was rejected before it was admitted, or throttled, or all of its
+    /// attempts were waived.
     pub fn failed(error: Error) -> Self {
-        let charge_ru = failure_ru(&error);
-        EngineResponse { result: Err(error), served_by: None, charge_ru }
+        EngineResponse { result: Err(error), served_by: None, charge_ru: 0.0 }
     }
 
     pub fn priced(result: Result<T>, charge_ru: f64) -> Self {
@@ -37,14 +37,6 @@ impl<T> EngineResponse<T> {
     }
 }
 
-/// A throttled request is free: nothing was done.
-fn failure_ru(error: &Error) -> f64 {
-    match error.kind {
-        Kind::Throttled { .. } => 0.0,
-        _ => MISS_RU,
-    }
-}
-
 /// What the partitions of a feed page were charged so far, and the partition that was read last.
 #[derive(Default)]
 pub(crate) struct FeedCharge {
@@ -53,10 +45,9 @@ pub(crate) struct FeedCharge {
 }
 
 impl FeedCharge {
-    /// The page or its failure, with the charge of all partitions that were read. A page that read none costs a miss.
+    /// The page or its failure, with the charge of all partitions that were read.
     pub fn into_response<T>(self, result: Result<T>) -> EngineResponse<T> {
-        let charge_ru = self.charge_ru.max(result.as_ref().err().map_or(MISS_RU, failure_ru));
-        EngineResponse { result, served_by: self.served_by, charge_ru }
+        EngineResponse { result, served_by: self.served_by, charge_ru: self.charge_ru }
     }
 }
 

@@ -179,6 +179,7 @@ async fn bearer_access(settings: &Settings) -> Result<Arc<BearerAccess>> {
 fn connection_limits(settings: &Settings) -> ConnectionLimits {
     ConnectionLimits {
         connections_max: settings.connections_max,
+        message_bytes_max: settings.bodies_bytes_max,
         slow_client_timeout: settings.slow_client_timeout,
         ..ConnectionLimits::default()
     }

@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 use client::{Client, EMULATOR_KEY, Request, Response};
 use pleiad_engine::{
-    AccountHost, BucketId, ChangeMode, Engine, PartitionLimits, Priority, ReportOptions, SyncPolicy, ThroughputRequest,
-    Triggers,
+    AccountHost, BucketId, ChangeMode, Engine, PartitionLimits, Priority, ReportOptions, SessionToken, SyncPolicy,
+    ThroughputRequest, Triggers,
 };
 use pleiad_model::env::{Env, ManualEnv, SystemEnv};
 use pleiad_model::partition_key::{EpkRange, PartitionKey};
@@ -25,11 +25,13 @@ use pleiad_storage::{AnyStore, Memory};
 use pleiad_wire::account::{AccountAccess, AccountKeyring, Caller, TokenSigner};
 use pleiad_wire::http::{Http, HttpLimits};
 use pleiad_wire::metrics::Metrics;
+use pleiad_wire::nosql::address::{self, Address, ResourceType};
 use pleiad_wire::nosql::operation::{
     Endpoint, OfferMigration, Operation, OperationKind as Kind, OperationOptions, PageRows, RequestedConsistency,
 };
 use pleiad_wire::nosql::reply::Reply;
-use pleiad_wire::nosql::{Account, NosqlApi, address};
+use pleiad_wire::nosql::sdk::Sdk;
+use pleiad_wire::nosql::{Account, NosqlApi};
 use pleiad_wire::router::Router;
 use pleiad_wire::transport::{ConnectionLimits, Drain, Transport};
 use tokio::net::TcpListener;
@@ -237,6 +239,11 @@ fn metadata(offer: &str) -> Vec<Step> {
         query("/dbs"),
         step("GET", "/dbs/e", Kind::Read),
         step("DELETE", "/dbs/e", Kind::Delete),
+        step("POST", "/dbs", Kind::Create).body(r#"{"id":"f"}"#).with(
+            "x-ms-cosmos-offer-autopilot-settings",
+            r#"{"maxThroughput":4000}"#,
+            |options| options.throughput = ThroughputRequest::Autoscale { max: 4000, increment_percent: None }.into(),
+        ),
         step("GET", "/dbs/d/colls", Kind::List),
         query("/dbs/d/colls"),
         step("GET", "/dbs/d/colls/c", Kind::Read)
@@ -287,6 +294,51 @@ fn metadata(offer: &str) -> Vec<Step> {
     ]
 }
 
+/// Requests that refer to earlier replies: versions, positions, sessions, resource ids.
+async fn later_requests(api: &NosqlApi) -> Vec<Step> {
+    let one = || step("GET", "/dbs/d/colls/c/docs/22", Kind::Read).key(r#"["a"]"#);
+    let page = || {
+        let rows = PageRows::AtMost(1);
+        step("GET", DOCS, Kind::List).with("x-ms-max-item-count", "1", |options| options.page_size = rows.into())
+    };
+    let etag = text(by_hand(api, &mut one(), 0).await.metadata.etag);
+    let continuation = text(by_hand(api, &mut page(), 0).await.metadata.continuation);
+    let container = by_hand(api, &mut step("GET", "/dbs/d/colls/c", Kind::Read), 0).await;
+    let container = json::parse(&container.body).unwrap();
+    let self_link = container.get("_self").and_then(Value::as_str).unwrap();
+    vec![
+        one().with("if-none-match", etag, |options| options.if_none_match = Some(etag)),
+        one().with("x-ms-session-token", "0:-1#9999", |options| {
+            options.session_token = SessionToken(vec![(0, 9999)]).into();
+        }),
+        page().with("x-ms-continuation", continuation, |options| options.continuation = Some(continuation)),
+        step("GET", DOCS, Kind::ChangeFeed)
+            .with("a-im", "Incremental Feed", |options| options.change_mode = ChangeMode::LatestVersion.into())
+            .with("if-modified-since", "Mon, 16 Nov 2026 03:20:00 GMT", |options| {
+                options.since_s = 1_794_799_200.into()
+            }),
+        step("POST", DOCS, Kind::Query)
+            .marked("x-ms-documentdb-isquery")
+            .key(r#"["a"]"#)
+            .with("x-ms-max-item-count", "1", |options| options.page_size = PageRows::AtMost(1).into())
+            .with("x-ms-documentdb-responsecontinuationtokenlimitinkb", "1", |options| {
+                options.continuation_kb_max = 1.into();
+            })
+            .with("x-ms-documentdb-query-enable-scan", "True", |options| options.enable_scan = true)
+            .body(r#"{"query":"SELECT c.id FROM c"}"#),
+        step("GET", DOCS, Kind::List)
+            .with("x-ms-documentdb-partitionkeyrangeid", "99", |options| options.range_id = 99.into())
+            .with("user-agent", "azsdk-python-cosmos/4.9.0", |options| options.sdk = Sdk::Python),
+        step("GET", &format!("/{self_link}"), Kind::Read),
+        step("GET", &format!("/{self_link}docs"), Kind::List),
+    ]
+}
+
+/// For options, which borrow from their request.
+fn text(of_reply: Option<String>) -> &'static str {
+    of_reply.unwrap().leak()
+}
+
 /// The NoSQL API of a new account in memory: every account has the same clock and the same random numbers.
 async fn api(now_ms: u64) -> NosqlApi {
     let (store, env) = (AnyStore::Memory(Memory::default()), Arc::new(ManualEnv::at(now_ms, 7)));
@@ -301,7 +353,8 @@ async fn api(now_ms: u64) -> NosqlApi {
 }
 
 async fn by_hand(api: &NosqlApi, step: &mut Step, port: u16) -> Reply {
-    let address = address::parse(&step.path).unwrap();
+    let parsed = address::parse(&step.path).unwrap();
+    let address = Address::of_names(parsed.resource, &parsed.segments(), parsed.by_rid).unwrap();
     let mut options = std::mem::take(&mut step.options);
     options.endpoint = Endpoint { scheme: "http", host: format!("localhost:{port}").into() };
     let operation = Operation { kind: step.kind, address: &address, options, body: step.body.clone().into() };
@@ -370,17 +423,64 @@ async fn an_operation_built_by_hand_gets_the_reply_that_it_gets_over_http() {
         step("POST", "/dbs", Kind::Create).body(r#"{"id":"d"}"#),
         step("POST", "/dbs/d/colls", Kind::Create).body(container),
     ];
+    let mut done = Vec::new();
     for step in created.into_iter().chain(items()).chain(scripts()) {
-        compare(&mut client, &called, step).await;
+        done.push(compare(&mut client, &called, step).await);
+    }
+    for step in later_requests(&called).await {
+        done.push(compare(&mut client, &called, step).await);
     }
     for step in metadata(&offer(&called).await) {
-        compare(&mut client, &called, step).await;
+        done.push(compare(&mut client, &called, step).await);
+    }
+    for kind in KINDS {
+        assert!(done.iter().any(|(of_step, _)| *of_step == kind), "no step has the kind {kind:?}");
+    }
+    for resource in RESOURCES {
+        assert!(done.iter().any(|(_, of_step)| *of_step == resource), "no step is for {resource:?}");
     }
 }
 
-/// Executes a step in both accounts.
-async fn compare(client: &mut Client, called: &NosqlApi, mut step: Step) {
+const KINDS: [Kind; 14] = [
+    Kind::Read,
+    Kind::List,
+    Kind::ChangeFeed,
+    Kind::Query,
+    Kind::QueryPlan,
+    Kind::Create,
+    Kind::Upsert,
+    Kind::Replace,
+    Kind::Patch,
+    Kind::Delete,
+    Kind::DeleteByPartitionKey,
+    Kind::Batch,
+    Kind::Execute,
+    Kind::NotAllowed,
+];
+
+/// All but replica addresses, which are not built: over HTTP they have a parameter.
+const RESOURCES: [ResourceType; 15] = [
+    ResourceType::Account,
+    ResourceType::Databases,
+    ResourceType::Containers,
+    ResourceType::Items,
+    ResourceType::Attachments,
+    ResourceType::StoredProcedures,
+    ResourceType::Triggers,
+    ResourceType::UserDefinedFunctions,
+    ResourceType::Conflicts,
+    ResourceType::Ranges,
+    ResourceType::Operations,
+    ResourceType::Users,
+    ResourceType::Permissions,
+    ResourceType::ClientEncryptionKeys,
+    ResourceType::Offers,
+];
+
+/// Executes a step in both accounts; returns its kind and the type of its resource.
+async fn compare(client: &mut Client, called: &NosqlApi, mut step: Step) -> (Kind, ResourceType) {
     let http = tokio::task::block_in_place(|| over_http(client, &step));
     let reply = by_hand(called, &mut step, client.port).await;
     assert_same(&step, &http, &reply);
+    (step.kind, address::parse(&step.path).unwrap().resource)
 }

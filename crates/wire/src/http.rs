@@ -27,10 +27,10 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 
-pub use body::{BodyError, read_body};
+pub use body::{BodyError, ReceivedBody, read_body};
 
-pub use crate::transport::ConnectionOrigin;
-use crate::transport::{Connection, ConnectionError, ConnectionState, Opening, Protocol, Recognition};
+use crate::transport::{Connection, ConnectionError, Opening, Protocol, Recognition};
+pub use crate::transport::{ConnectionOrigin, ConnectionState};
 
 const ALPN_HTTP2: &[u8] = b"h2";
 const ALPN_HTTP1: &[u8] = b"http/1.1";
@@ -41,7 +41,7 @@ const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0";
 pub trait Service: Send + Sync + 'static {
     fn call(
         &self,
-        origin: &ConnectionOrigin,
+        connection: &ConnectionState,
         request: Request<Incoming>,
     ) -> impl Future<Output = Response<Full<Bytes>>> + Send;
 }
@@ -167,7 +167,7 @@ fn hyper_service<S: Service>(
         let (service, connection) = (service.clone(), connection.clone());
         async move {
             let _in_flight = connection.activity.begin();
-            Ok(service.call(&connection.origin, request).await)
+            Ok(service.call(&connection, request).await)
         }
     })
 }

@@ -20,7 +20,7 @@ use pleiad_engine::{AccountHost, Action, ServerAuthority};
 use pleiad_model::env::OffsetEnv;
 use pleiad_model::{Error, Result};
 
-use crate::http::{ConnectionOrigin, Service};
+use crate::http::{ConnectionState, Service};
 use crate::management;
 use crate::management::http::ManagementHttp;
 use crate::metrics::Metrics;
@@ -143,21 +143,21 @@ impl Router {
 }
 
 impl Service for Router {
-    async fn call(&self, origin: &ConnectionOrigin, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    async fn call(&self, connection: &ConnectionState, request: Request<Incoming>) -> Response<Full<Bytes>> {
         let (parts, body) = request.into_parts();
-        if self.https_only && !origin.secure {
+        if self.https_only && !connection.origin.secure {
             let error = ErrorStatus::new(Status::BadRequest, "This port speaks HTTPS only.");
             return self.nosql.reject(&parts, error);
         }
         match HttpApi::of(&parts) {
             HttpApi::Probe(probe) => match self.probe(probe) {
                 Some(response) => response,
-                None => self.nosql.call(origin, &parts, body).await,
+                None => self.nosql.call(connection, &parts, body).await,
             },
-            HttpApi::Management(path) => self.management.call(path, &parts, body).await,
+            HttpApi::Management(path) => self.management.call(connection, path, &parts, body).await,
             HttpApi::Gremlin => self.nosql.reject(&parts, Error::unsupported("Gremlin (WebSocket)")),
             HttpApi::Table => self.nosql.reject(&parts, Error::unsupported("The Table API")),
-            HttpApi::Nosql => self.nosql.call(origin, &parts, body).await,
+            HttpApi::Nosql => self.nosql.call(connection, &parts, body).await,
         }
     }
 }

@@ -12,12 +12,14 @@
 //!
 //! `connections_max` limits the connections of all ports together. At the limit the transport stops accepting: new
 //! connections wait in the operating system's queue until an open one ends. Closing them instead would look like a
-//! crashed server to a client that only has to wait briefly.
+//! crashed server to a client that only has to wait briefly. `message_bytes_max` limits the bytes of their requests in
+//! the same way: a request waits until its bytes can be received.
 
 mod connection; // what a protocol gets
 mod drain; // graceful shutdown
 mod handshake; // from the first byte to the choice of a protocol
 mod limits;
+mod memory; // a budget for the bytes of requests
 mod protocol; // the trait that protocols implement
 mod self_wake; // polls a task that wakes itself again, without the runtime's queue
 mod stream; // plain or TLS
@@ -42,6 +44,7 @@ use tracing::{debug, warn};
 pub use connection::{Connection, ConnectionError, ConnectionOrigin, ConnectionState};
 pub use drain::{Drain, Draining};
 pub use limits::ConnectionLimits;
+pub use memory::{MessageMemory, ReservedMemory};
 pub use protocol::{FIRST_BYTES_MAX, OneOf, Opening, Protocol, Recognition};
 pub use timeouts::{Activity, InFlight, TimedStream};
 pub use tls::{tls_config, tls_config_of};
@@ -55,6 +58,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// The ports of a server, with limits and a drain that they share.
 pub struct Transport {
     limits: ConnectionLimits,
+    memory: Arc<MessageMemory>,
     draining: Draining,
     sockets: Vec<PortSocket>,
 }
@@ -74,6 +78,7 @@ trait StartConnection: Send + Sync {
 struct Port<P> {
     tls: Option<TlsAcceptor>,
     limits: ConnectionLimits,
+    memory: Arc<MessageMemory>,
     protocol: P,
 }
 
@@ -87,7 +92,8 @@ struct Accepted {
 impl Transport {
     /// `Drain::wait` waits for this transport from now on.
     pub fn new(limits: ConnectionLimits, drain: &Drain) -> Transport {
-        Transport { limits, draining: drain.watch(), sockets: Vec::new() }
+        let memory = Arc::new(MessageMemory::new(limits.message_bytes_max));
+        Transport { limits, memory, draining: drain.watch(), sockets: Vec::new() }
     }
 
     /// Adds a port. A pair of protocols is a protocol, so that several can share a port. Without `tls`, clients that
@@ -99,7 +105,8 @@ impl Transport {
         protocol: P,
     ) {
         let tls = tls.map(|config| tls::acceptor(config, &protocol.alpn()));
-        let port: Arc<dyn StartConnection> = Arc::new(Port { tls, limits: self.limits, protocol });
+        let (limits, memory) = (self.limits, self.memory.clone());
+        let port: Arc<dyn StartConnection> = Arc::new(Port { tls, limits, memory, protocol });
         self.sockets.extend(sockets.into_iter().map(|listener| PortSocket { listener, port: port.clone() }));
     }
 
@@ -185,7 +192,8 @@ impl<P: Protocol> Port<P> {
             opened = opening => opened??,
         };
         let origin = ConnectionOrigin { secure: stream.is_secure(), local, peer };
-        let state = Arc::new(ConnectionState { origin, activity: Activity::default() });
+        let (activity, memory) = (Activity::default(), self.memory.clone());
+        let state = Arc::new(ConnectionState { origin, activity, memory });
         let stream = TimedStream::new(stream, state.clone(), &self.limits);
         let connection = Connection { stream, state, limits: self.limits, draining };
         self.protocol.serve(variant, connection).await

@@ -8,7 +8,8 @@
 //!   → librocksdb.a
 //! ```
 //!
-//! On x86-64 CRC32c, which guards every record of the write-ahead log, uses SSE4.2 where the CPU has it (`crc32c.cc`).
+//! On x86-64 CRC32c, which guards every record of the write-ahead log, uses SSE4.2 where the CPU has it (`crc32c.cc`);
+//! `checksum` compares both implementations.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -217,7 +218,7 @@ fn object(work: &Path, source: &Path) -> PathBuf {
     work.join(Path::new(&shell::name(source)).with_extension("o"))
 }
 
-fn tool(variable: &str, default: &str) -> std::ffi::OsString {
+pub fn tool(variable: &str, default: &str) -> std::ffi::OsString {
     std::env::var_os(variable).unwrap_or_else(|| default.into())
 }
 

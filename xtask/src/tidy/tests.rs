@@ -38,9 +38,16 @@ fn protocol_code_that_reaches_past_the_engine_is_found() {
         ),
         ("crates/wire/src/transport/accept.rs", "#[cfg(test)]\nmod tests {\n    use hyper::Request;\n}\n"),
         ("crates/wire/src/nosql/items/tests.rs", "use http::HeaderMap;\n"),
+        ("crates/wire/src/management/http.rs", "fn f(m: &http::Method) {}\n"),
+        ("crates/wire/src/management/jobs.rs", "fn f(m: &http::Method) {}\n"),
         ("crates/engine/src/feed.rs", "use crate::catalog::CatalogTree;\n"),
     ]);
-    let found = ["items.rs: `CatalogTree`", "items.rs: `http::Method`", "mongo.rs: `Arc<Partition>`"];
+    let found = [
+        "items.rs: `CatalogTree`",
+        "items.rs: `http::Method`",
+        "jobs.rs: `http::Method`",
+        "mongo.rs: `Arc<Partition>`",
+    ];
     let mut findings = seams::check(&tree);
     findings.sort_by_key(|found| !found.contains("items.rs"));
     finds(findings, &found);
@@ -215,11 +222,12 @@ fn words_of_a_protocol_on_the_item_path_are_found() {
     let tree = SourceTree::of(&[
         ("crates/partition/src/partition/checks.rs", "const X: &str = \"see https://aka.ms/x\";"),
         ("crates/engine/src/item.rs", "const X: &str = \"send x-ms-date\";"),
+        ("crates/engine/src/query/route.rs", "const X: &str = \"send x-pleiad-cross-partition\";"),
         ("crates/engine/src/item/tests.rs", "const X: &str = \"send x-ms-date\";"),
         ("crates/wire/src/nosql/messages.rs", "const X: &str = \"send x-ms-date\";"),
     ]);
-    finds(seams::check(&tree), &["item.rs: `x-ms-`", "checks.rs: `aka.ms/`"]);
-    assert!(seams::check_parts(&tree).iter().any(|found| found.contains("crates/engine/src/meter.rs")));
+    finds(seams::check(&tree), &["item.rs: `x-ms-`", "route.rs: `x-pleiad-`", "checks.rs: `aka.ms/`"]);
+    assert!(seams::check_parts(&tree).iter().any(|found| found.contains("crates/storage/src/")));
 }
 
 // ---- hosts

@@ -477,9 +477,7 @@ fn check_same_kind(old: ProvisionedThroughput, new: ProvisionedThroughput) -> Re
     if std::mem::discriminant(&old) == std::mem::discriminant(&new) {
         return Ok(());
     }
-    Err(Error::invalid(
-        "The offer cannot change between manual and autoscale throughput without the migration header x-ms-cosmos-migrate-offer-to-autopilot or x-ms-cosmos-migrate-offer-to-manual-throughput.",
-    ))
+    Err(Fact::ThroughputKindChange.into())
 }
 
 fn check_minimum(new: ProvisionedThroughput, minimum_ru: u32) -> Result<()> {

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use pleiad_model::env::Env;
-use pleiad_model::{Error, Kind, Result};
+use pleiad_model::{Error, Fact, Kind, Result};
 use pleiad_partition::price;
 use pleiad_sql::advice::advice;
 use pleiad_sql::block::Block;
@@ -203,7 +203,7 @@ impl Engine {
                 Err(error) => return EngineResponse::failed(error),
             };
         }
-        EngineResponse::failed(Error::new(Kind::RetryWith, "The container is changing all the time. Try again."))
+        EngineResponse::failed(Fact::ContainerChanging.into())
     }
 
     /// Inline if the page is short and all of its data is in memory, otherwise on a blocking thread.
@@ -286,7 +286,8 @@ impl PageTask {
         let thread = PageThread { runtime: self.handle.clone(), blocking };
         let mut lsns = Vec::new();
         let mut cost = PageCost::new(&self.meter, &self.at);
-        let answer = match self.page(&thread, &mut lsns, &mut cost) {
+        let page = self.page(&thread, &mut lsns, &mut cost);
+        let answer = match page.and_then(|page| self.admit_at_least_once(&thread, &mut cost).map(|()| page)) {
             Ok(mut page) => {
                 page.report.advice = self.advice();
                 let charge_ru = cost.settle(price::rows(page.rows.bytes()) + self.functions_ru());
@@ -302,6 +303,16 @@ impl PageTask {
             Some(lsn) => answer.served_by(*lsn),
             None => answer,
         })
+    }
+
+    /// A page that reads no partition is charged at the container's first.
+    fn admit_at_least_once(&self, thread: &PageThread, cost: &mut PageCost<'_>) -> Result<(), Stop> {
+        if !cost.is_empty() || self.transaction.is_some() {
+            return Ok(());
+        }
+        let position = thread.wait_for(cost.admit(self.at.container().partition(0)?))?;
+        cost.add_work(position, &ScanStats::default());
+        Ok(())
     }
 
     /// What was read before the failure is charged.

@@ -2,8 +2,7 @@
 //!
 //! Invariant: the charges settled with the partitions add up to the charge reported to the client, up to rounding. Each
 //! partition is charged for what was read there, as soon as it was read; the charge for the returned rows is divided in
-//! proportion. Nothing is settled for a page that reads no partition, or inside a transaction, which is charged as a
-//! whole.
+//! proportion. Nothing is settled inside a transaction, which is charged as a whole.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -93,6 +92,7 @@ impl<'m> PageCost<'m> {
     /// Settles with all partitions; returns the total charge. `rows_ru` is the charge for the returned rows.
     pub fn settle(self, rows_ru: f64) -> f64 {
         let at = self.at;
+        // A page of a transaction that reads nothing.
         if self.partitions.is_empty() {
             return at.read_ru(price::QUERY_RU + rows_ru);
         }

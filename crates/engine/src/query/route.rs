@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use pleiad_model::partition_key::{EffectiveKey, EpkRange, KeyVersion};
-use pleiad_model::{Error, Kind, Result};
+use pleiad_model::{Fact, Result};
 use pleiad_partition::Partition;
 use pleiad_sql::compile::BindContext;
 use pleiad_sql::parse::ast::Select;
@@ -70,16 +70,8 @@ pub fn routed_ranges(
 
 fn check_cross_partition(select: &Select, cross_partition: CrossPartition) -> Result<()> {
     match cross_partition {
-        CrossPartition::Forbidden => Err(Error::invalid(
-            "Cross partition query is required but disabled. Please set x-ms-documentdb-query-enablecrosspartition to true, \
-             specify x-ms-documentdb-partitionkey, or revise your query to avoid this exception.",
-        )),
-        CrossPartition::ByClient if query_plan::needs_merge(select) => Err(Error::new(
-            Kind::CrossPartition,
-            "The provided cross partition query can not be directly served by the gateway. Cross partition query only \
-             supports 'VALUE <AggreateFunc>' for aggregates, and needs a client that asks for the query plan; or send \
-             x-pleiad-cross-partition: true to have the server do all of it.",
-        )),
+        CrossPartition::Forbidden => Err(Fact::CrossPartitionDisabled.into()),
+        CrossPartition::ByClient if query_plan::needs_merge(select) => Err(Fact::MergeLeftToClient.into()),
         CrossPartition::ByClient | CrossPartition::ByServer => Ok(()),
     }
 }

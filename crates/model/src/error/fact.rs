@@ -1,4 +1,4 @@
-//! Facts: what went wrong on the item path, as data.
+//! Facts: what went wrong, as data: all of the item path, and what else a protocol says in words of its own.
 //!
 //! Invariants: a fact determines its kind. Building one formats no sentence, because rejected writes and misses are
 //! frequent. The text here is for logs and names no header, status or sentence of a protocol: each protocol has a table
@@ -161,6 +161,14 @@ pub enum Fact {
         retained_from_lsn: u64,
     },
 
+    /// The query needs several partitions, which the request does not allow.
+    CrossPartitionDisabled,
+    /// The rows of several partitions have to be merged, which the request leaves to the client.
+    MergeLeftToClient,
+
+    /// The offer would change between manual and autoscale throughput, which the request does not ask for.
+    ThroughputKindChange,
+
     /// A fault that a test has set.
     InjectedThrottle {
         retry_after_ms: u64,
@@ -305,7 +313,10 @@ impl Fact {
             | Fact::ChangesAhead { .. }
             | Fact::AllVersionsDisabled
             | Fact::AllVersionsFromStart
-            | Fact::VersionsTrimmed { .. } => Kind::Invalid,
+            | Fact::VersionsTrimmed { .. }
+            | Fact::CrossPartitionDisabled
+            | Fact::ThroughputKindChange => Kind::Invalid,
+            Fact::MergeLeftToClient => Kind::CrossPartition,
             Fact::ItemTooLarge { .. } | Fact::TransactionTooLarge { .. } => Kind::TooLarge,
             Fact::KeyFull { .. } => Kind::KeyFull,
             Fact::PartitionFull { .. } | Fact::ContainerFull { .. } | Fact::DocnumsExhausted { .. } => {
@@ -405,6 +416,11 @@ impl fmt::Display for Fact {
             Fact::AllVersionsFromStart => f.write_str("all versions cannot be read from the beginning or a time"),
             Fact::VersionsTrimmed { after_lsn, retained_from_lsn } => {
                 write!(f, "versions after LSN {after_lsn} were removed, they are retained from {retained_from_lsn}")
+            }
+            Fact::CrossPartitionDisabled => f.write_str("the query needs several partitions, which is not allowed"),
+            Fact::MergeLeftToClient => f.write_str("the query needs a merge, which is left to the client"),
+            Fact::ThroughputKindChange => {
+                f.write_str("manual and autoscale throughput are changed by a migration only")
             }
             Fact::InjectedThrottle { .. } => f.write_str("throttled by a fault that a test has set"),
             Fact::InjectedGone { .. } => f.write_str("the partition is gone by a fault that a test has set"),

@@ -3,7 +3,7 @@
 //! The log names the items that changed, not how: each item is read in the parents' newest snapshot and in its child,
 //! and the child's rows are made equal to the parent's. This is idempotent, so a round that a crash interrupted is
 //! repeated. Within a round all rows of old versions are removed before any row of a new one is added: an id may have
-//! moved from one item to another.
+//! moved from one item to another. Key tombstones, of which there are few, are compared in every round.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -64,6 +64,7 @@ impl Copy {
         let snapshot = self.store.snapshot(Blocking::Suspend).await?;
         let mut round = CatchUpRound { changes: 0, batch: Batch::new() };
         self.copy_versions(&snapshot, &mut round.batch).await?;
+        self.copy_key_tombstones(&snapshot, &mut round.batch).await?;
         for touched in self.touched(&snapshot, &mut round.changes).await? {
             for pass in [CatchUpPass::Remove, CatchUpPass::Insert] {
                 self.pass(&snapshot, &touched, pass, &mut round.batch, on_progress).await?;
@@ -95,6 +96,30 @@ impl Copy {
                     _ => break,
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Makes the tombstones of the children equal to the parents'. The items keep their LSNs, so that a tombstone covers
+    /// the same items in a child.
+    async fn copy_key_tombstones(&self, snapshot: &AnySnapshot, batch: &mut Batch) -> Result<()> {
+        let mut wanted = vec![BTreeMap::new(); self.children.len()];
+        for parent in &self.parents {
+            for (row, lsn) in tombstone_rows(snapshot, parent.range.shard).await? {
+                let at = self.child_of(&keyspace::decode_key_tombstone(&row)?);
+                let (Some(child), Some(rows)) = (self.children.get(at), wanted.get_mut(at)) else { continue };
+                rows.insert(Bytes::from(keyspace::with_shard(&row, child.shard)), lsn);
+            }
+        }
+        let newest = self.store.snapshot(Blocking::Suspend).await?;
+        for (child, wanted) in self.children.iter().zip(wanted) {
+            let mut present = tombstone_rows(&newest, child.shard).await?;
+            for (row, lsn) in wanted {
+                if present.remove(&row).is_none_or(|present| present != lsn) {
+                    batch.put(row, lsn);
+                }
+            }
+            present.into_keys().for_each(|purged| batch.delete(purged));
         }
         Ok(())
     }
@@ -220,6 +245,11 @@ impl Copy {
         }
         Ok(())
     }
+}
+
+async fn tombstone_rows(snapshot: &AnySnapshot, shard: u64) -> Result<BTreeMap<Bytes, Bytes>> {
+    let (from, to) = keyspace::range(shard, Tag::KeyTombstone);
+    Ok(snapshot.scan(&from, &to, Direction::Forward, Limit::NONE).await?.pairs.into_iter().collect())
 }
 
 /// The statistics rows of all keys with one effective key, without their shard prefix.

@@ -14,7 +14,7 @@ use super::*;
 use crate::change_feed::ChangeQuery;
 use crate::feed::{KeyScope, PageLimit};
 use crate::key::ItemKey;
-use crate::partition::{Precondition, Verb};
+use crate::partition::{Precondition, Verb, WriteError};
 use crate::record::RecordView;
 use crate::testing::{Dice, LATER, audit, draft, item, key, memory, rows, schema, unique_schema};
 use crate::ttl::Expiry;
@@ -58,12 +58,17 @@ impl World {
         let schema = &self.schema;
         let body: Value = item(&pk, &id, dice.below(50) as i64);
         let condition = Precondition::None;
-        let outcome = match dice.below(8) {
-            0..=2 => at.write(schema, Verb::Upsert, &draft(schema, &id, body), &condition, 7).await,
-            3 => at.write(schema, Verb::Create, &draft(schema, &id, body), &condition, 7).await,
-            4 => at.write(schema, Verb::Replace, &draft(schema, &id, body), &condition, 8).await,
-            5 => at.write(schema, Verb::Replace, &draft(schema, &id, item(&pk, &other, 1)), &condition, 9).await,
-            _ => at.delete(schema, &key, &condition, 7).await,
+        let outcome = match dice.below(20) {
+            0..=7 => at.write(schema, Verb::Upsert, &draft(schema, &id, body), &condition, 7).await.map(drop),
+            8..=10 => at.write(schema, Verb::Create, &draft(schema, &id, body), &condition, 7).await.map(drop),
+            11..=12 => at.write(schema, Verb::Replace, &draft(schema, &id, body), &condition, 8).await.map(drop),
+            13..=14 => {
+                let renamed = draft(schema, &id, item(&pk, &other, 1));
+                at.write(schema, Verb::Replace, &renamed, &condition, 9).await.map(drop)
+            }
+            15 => at.delete_by_partition_key(schema, &key.logical, 7).await.map(drop),
+            16 => at.purge_deleted_keys(schema, 7).await.map(drop).map_err(WriteError::from),
+            _ => at.delete(schema, &key, &condition, 7).await.map(drop),
         };
         !outcome.is_err_and(|error| error.is_outdated())
     }
@@ -295,6 +300,42 @@ async fn a_single_key_has_no_split_point() {
         partition.write(&world.schema, Verb::Create, &draft, &Precondition::None, 7).await.unwrap();
     }
     assert_eq!(partition.split_point().await.unwrap(), None);
+}
+
+/// The tombstone is made after the bulk copy and before the fence, and purged between two rounds or not at all.
+#[tokio::test]
+async fn a_key_deleted_during_a_copy_is_deleted_in_its_child() {
+    for is_purged in [false, true] {
+        let world = World::new(memory());
+        let parent = world.open(&range(7, EpkRange::FULL)).await;
+        let parents = std::slice::from_ref(&parent);
+        let ranges = halves(&EffectiveKey::from_bytes(&[0x20]), 8);
+        let [deleted, kept] = [world.key_in(&ranges[0].keys), world.key_in(&ranges[1].keys)];
+        for n in 0..20 {
+            world.put(parents, &world.schema, if n % 2 == 0 { &deleted } else { &kept }, n).await;
+        }
+        let mut copy = world.copy(parents, &ranges);
+        world.commit(copy.run(&mut no_progress).await.unwrap()).await;
+        let logical = key(&world.schema, &deleted, "").logical;
+        parent.delete_by_partition_key(&world.schema, &logical, 7).await.unwrap();
+        world.commit(copy.catch_up(&mut no_progress).await.unwrap().batch).await;
+        world.put(parents, &world.schema, &deleted, 20).await;
+        while is_purged && parent.purge_deleted_keys(&world.schema, 7).await.unwrap() {}
+        parent.fence();
+        world.commit(Batch::default()).await;
+        let mut batch = copy.catch_up(&mut no_progress).await.unwrap().batch;
+        for (child, state) in ranges.iter().zip(copy.initial_states()) {
+            batch.put(keyspace::state(child.shard), state.encode());
+        }
+        world.commit(batch).await;
+        let children = [world.open(&ranges[0]).await, world.open(&ranges[1]).await];
+        for (n, is_there) in [(0, false), (18, false), (20, true)] {
+            let found = children[0].read(&key(&world.schema, &deleted, &n.to_string()), Expiry::NEVER).await.unwrap();
+            assert_eq!(found.is_some(), is_there, "{n}");
+        }
+        assert!(children[1].read(&key(&world.schema, &kept, "1"), Expiry::NEVER).await.unwrap().is_some());
+        world.check(parents, &children).await;
+    }
 }
 
 /// A job that is aborted late must not end the log of the job after it.

@@ -1,8 +1,7 @@
 //! Delete by partition key: deletes all items of one logical partition with one tombstone.
 //!
 //! Guarantees: when `delete_by_partition_key` returns, no reader or writer sees an item of the key that was written
-//! before. While the partition is being copied, the items themselves are removed before it returns, because the copy
-//! does not follow tombstones.
+//! before, and no reader ever sees a part of them. That holds during a copy as well, which follows tombstones.
 
 use pleiad_model::Result;
 use pleiad_storage::{Batch, Blocking, Limit, keyspace};
@@ -35,17 +34,8 @@ impl Partition {
         key: &LogicalKey,
         ts_s: u32,
     ) -> Result<Queued<u64>, WriteError> {
-        if self.sequencer.state.lock().log_job.is_some() {
-            let tombstone = KeyTombstone { epk: key.epk.clone(), lsn: self.shard_state().lsn };
-            self.wait_for_queued().await?;
-            while self.purge_chunk(schema, &tombstone, ts_s).await? {}
-            return Ok(Queued::durable(self.lsn()));
-        }
         let latch = self.latch(&key.clone().item("")).await;
         let queued = self.sequence(schema, ts_s, |shard, changes| {
-            if changes.log_lsn.is_some() {
-                return Err(WriteError::Outdated); // a copy has begun
-            }
             changes.batch.put(keyspace::key_tombstone(self.range.shard, key.epk.as_bytes()), shard.lsn.to_be_bytes());
             changes.key_tombstone = Some(KeyTombstone { epk: key.epk.clone(), lsn: shard.lsn });
             Ok(shard.lsn)

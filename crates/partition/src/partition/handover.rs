@@ -1,8 +1,9 @@
 //! Handover: the change log and the write fence of a partition whose items move to other shards, and the search for the
 //! split point.
 //!
-//! Invariant: while the log is on, every change that gets an LSN has a row in the log; while the fence is up, no change
-//! gets an LSN. Both are switched under the sequencer's lock, so no change falls in between.
+//! Invariant: while the log is on, every change of an item that gets an LSN has a row in the log; while the fence is up,
+//! no change gets an LSN. Both are switched under the sequencer's lock, so no change falls in between. Key tombstones are
+//! not logged: a copy compares them.
 
 use pleiad_model::Result;
 use pleiad_model::partition_key::EffectiveKey;

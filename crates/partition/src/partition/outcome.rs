@@ -7,8 +7,7 @@ use pleiad_model::Error;
 
 use crate::price;
 
-/// The caller's view of the container is stale: the partition's items have moved, its schema was replaced, or a copy
-/// has begun.
+/// The caller's view of the container is stale: the partition's items have moved, or its schema was replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outdated;
 

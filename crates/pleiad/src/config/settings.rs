@@ -64,6 +64,7 @@ pub struct Settings {
 
     pub header_bytes_max: usize,
     pub body_bytes_max: usize,
+    pub bodies_bytes_max: usize,
     pub connections_max: usize,
     pub slow_client_timeout: Duration,
     pub shutdown_timeout: Duration,
@@ -185,6 +186,7 @@ fn derive_settings(
         alert_webhook: parsed.alert_webhook.map(|url| url.0),
         header_bytes_max: to_usize(parsed.header_max_bytes.0),
         body_bytes_max: to_usize(parsed.body_max_bytes.0),
+        bodies_bytes_max: to_usize(parsed.bodies_max_bytes.0),
         connections_max: to_usize(parsed.connections_max),
         slow_client_timeout: Duration::from_secs(parsed.slow_client_timeout_s.get()),
         shutdown_timeout: Duration::from_secs(parsed.shutdown_timeout_s.get()),

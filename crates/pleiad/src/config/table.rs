@@ -294,6 +294,8 @@ settings! {
         "header-max-bytes" header_max_bytes: ByteCount, "bytes", Anywhere, dev Is("64KiB"), serve Is("64KiB");
         /// Maximum size of a request's body.
         "body-max-bytes" body_max_bytes: ByteCount, "bytes", Anywhere, dev Is("4MiB"), serve Is("4MiB");
+        /// Maximum size of the bodies of all requests in progress together; further requests wait.
+        "bodies-max-bytes" bodies_max_bytes: ByteCount, "bytes", Anywhere, dev Is("256MiB"), serve Is("256MiB");
         /// Maximum number of open connections; further ones wait to be accepted.
         "connections-max" connections_max: NonZeroU64, "connections", Anywhere, dev Is("1000"), serve Is("10000");
         /// Time for a client to send a request's head, or to read any part of a response, before

@@ -140,6 +140,15 @@ mod tests {
         assert_eq!(keys().by_password(b""), None);
     }
 
+    /// So that the start takes no milliseconds for ways that no client uses.
+    #[test]
+    fn passwords_and_scram_are_prepared_when_they_are_first_used() {
+        let keys = keys();
+        assert!(keys.primary.text_tag.get().is_none() && keys.primary.scram.get().is_none());
+        assert!(keys.by_password(b"cHJpbWFyeQ==").is_some());
+        assert!(keys.primary.text_tag.get().is_some() && keys.primary.scram.get().is_none());
+    }
+
     #[test]
     fn keys_are_not_printed() {
         let printed = format!("{:?}", keys());

@@ -1,6 +1,7 @@
 //! Request bodies, read completely and with a size limit.
 //!
-//! Guarantees: never buffers more than `bytes_max`; a body that arrives in one frame is not copied.
+//! Guarantees: never buffers more than `bytes_max`, nor more than is reserved in the connections' memory; a body that
+//! arrives in one frame is not copied.
 
 use std::time::Duration;
 
@@ -8,6 +9,8 @@ use bytes::{Buf, Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::Body;
 use tokio::time::timeout;
+
+use crate::transport::{MessageMemory, ReservedMemory};
 
 /// The longest pause within a body.
 const FRAME_TIMEOUT: Duration = Duration::from_secs(30);
@@ -29,9 +32,30 @@ pub enum BodyError {
     TimedOut,
 }
 
-/// Reads a body of at most `bytes_max` bytes.
-pub async fn read_body<B: Body<Data = Bytes> + Unpin>(body: B, bytes_max: usize) -> Result<Bytes, BodyError> {
-    timeout(BODY_TIMEOUT, read_all(body, bytes_max)).await.unwrap_or(Err(BodyError::TimedOut))
+/// A body, and the memory that it occupies until the request is answered.
+pub struct ReceivedBody {
+    pub bytes: Bytes,
+    _memory: Option<ReservedMemory>,
+}
+
+impl ReceivedBody {
+    /// Of a request whose body is not read.
+    pub fn none() -> ReceivedBody {
+        ReceivedBody { bytes: Bytes::new(), _memory: None }
+    }
+}
+
+/// Reads a body of at most `bytes_max` bytes, when there is memory for it. A body of unknown length gets memory for the
+/// longest one.
+pub async fn read_body<B: Body<Data = Bytes> + Unpin>(
+    body: B,
+    bytes_max: usize,
+    memory: &MessageMemory,
+) -> Result<ReceivedBody, BodyError> {
+    let length = body.size_hint().exact().and_then(|length| usize::try_from(length).ok()).unwrap_or(bytes_max);
+    let memory = memory.reserve(length.min(bytes_max)).await;
+    let bytes = timeout(BODY_TIMEOUT, read_all(body, bytes_max)).await.unwrap_or(Err(BodyError::TimedOut))?;
+    Ok(ReceivedBody { bytes, _memory: Some(memory) })
 }
 
 async fn read_all<B: Body<Data = Bytes> + Unpin>(mut body: B, bytes_max: usize) -> Result<Bytes, BodyError> {

@@ -28,10 +28,10 @@ pub(crate) struct TestService {
 }
 
 impl Service for TestService {
-    async fn call(&self, origin: &ConnectionOrigin, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    async fn call(&self, connection: &ConnectionState, request: Request<Incoming>) -> Response<Full<Bytes>> {
         match request.uri().path() {
-            "/echo" => match read_body(request.into_body(), BODY_BYTES_MAX).await {
-                Ok(body) => Response::new(Full::new(body)),
+            "/echo" => match read_body(request.into_body(), BODY_BYTES_MAX, &connection.memory).await {
+                Ok(body) => Response::new(Full::new(body.bytes)),
                 Err(error) => refusal(error),
             },
             "/slow" => {
@@ -39,7 +39,10 @@ impl Service for TestService {
                 self.release.notified().await;
                 Response::new(Full::from("at last"))
             }
-            path => Response::new(Full::from(format!("{:?} secure={} {path}", request.version(), origin.secure))),
+            path => {
+                let secure = connection.origin.secure;
+                Response::new(Full::from(format!("{:?} secure={secure} {path}", request.version())))
+            }
         }
     }
 }

@@ -12,6 +12,7 @@ use pleiad_model::env::OffsetEnv;
 
 use super::authority::{ManagementAuthority, actions_of};
 use super::{ManagementApi, ManagementRequest, ManagementVerb, link, names, signing, snapshots};
+use crate::http::ConnectionState;
 use crate::nosql::http::{Exchange, NosqlHttp};
 use crate::nosql::is_declined;
 use crate::nosql::reply::Handled;
@@ -28,9 +29,15 @@ impl ManagementHttp {
     }
 
     /// `path` is the part below the root of this API.
-    pub async fn call(&self, path: &str, parts: &Parts, body: Incoming) -> Response<Full<Bytes>> {
+    pub async fn call(
+        &self,
+        connection: &ConnectionState,
+        path: &str,
+        parts: &Parts,
+        body: Incoming,
+    ) -> Response<Full<Bytes>> {
         let exchange = self.nosql.begin(parts);
-        let handled = match self.handle(path, &exchange, body).await {
+        let handled = match self.handle(connection, path, &exchange, body).await {
             Ok(reply) => Ok(reply.charged(0.0)),
             Err(mut error) => {
                 error.metadata.charge_ru = 0.0;
@@ -40,7 +47,13 @@ impl ManagementHttp {
         self.nosql.end(&exchange, "Management", handled)
     }
 
-    async fn handle(&self, path: &str, exchange: &Exchange<'_>, body: Incoming) -> Handled {
+    async fn handle(
+        &self,
+        connection: &ConnectionState,
+        path: &str,
+        exchange: &Exchange<'_>,
+        body: Incoming,
+    ) -> Handled {
         let (parts, names) = (exchange.parts, names(path)?);
         let caller = self.nosql.caller(parts, signing(&link(&names)), parts.method == Method::GET).await?;
         let authority = ManagementAuthority {
@@ -53,8 +66,9 @@ impl ManagementHttp {
         let verb = verb_of(&parts.method);
         // Before the body: a caller without access sends none.
         self.nosql.api().account_host.engine().authorize(&authority, actions_of(verb))?;
-        let body = self.nosql.body(&parts.method, body).await?;
-        self.answer(&authority, &ManagementRequest { verb, names, query: parts.uri.query(), body }).await
+        let received = self.nosql.body(connection, &parts.method, body).await?;
+        let (query, body) = (parts.uri.query(), received.bytes.clone());
+        self.answer(&authority, &ManagementRequest { verb, names, query, body }).await
     }
 
     async fn answer(&self, authority: &ManagementAuthority<'_>, request: &ManagementRequest<'_>) -> Handled {

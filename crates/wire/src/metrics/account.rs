@@ -28,13 +28,13 @@ const FAMILIES: [Family; 11] = [
     },
     Family {
         name: "pleiad_total_request_units",
-        kind: "gauge",
+        kind: "counter",
         help: "Request units since the start",
         samples: |container, out| each(container, out, |partition| partition.total_ru),
     },
     Family {
         name: "pleiad_total_requests",
-        kind: "gauge",
+        kind: "counter",
         help: "Requests at the partition since the start",
         samples: |container, out| {
             for partition in &container.partitions {
@@ -212,6 +212,8 @@ mod tests {
             "pleiad_provisioned_throughput{database=\"shop\",container=\"orders\",allocation_type=\"Manual\"} 400"
                 .to_owned(),
             "pleiad_alerts_total 4".to_owned(),
+            "# TYPE pleiad_total_requests counter".to_owned(),
+            "# TYPE pleiad_total_request_units counter".to_owned(),
         ] {
             assert!(text.lines().any(|have| have == line), "{line} in\n{text}");
         }

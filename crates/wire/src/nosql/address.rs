@@ -1,4 +1,4 @@
-//! Resource addresses: parses a URL path.
+//! Resource addresses: a position in the resource tree, from a URL path or from names.
 //!
 //! Invariant: an `Address` names a position in Cosmos's resource tree. Each name is percent-decoded exactly once, after
 //! the path was split at its slashes, so a decoded name may contain any character. Existence and allowed verbs are
@@ -81,13 +81,7 @@ pub fn parse_link(path: &str) -> Result<Address> {
 }
 
 fn parse_by(path: &str, decode: fn(&str, &mut String) -> Result<()>) -> Result<Address> {
-    let mut address = Address {
-        resource: ResourceType::Account,
-        is_feed: false,
-        by_rid: false,
-        path: String::with_capacity(path.len()),
-        names: SmallVec::new(),
-    };
+    let mut address = Address::account(path.len());
     for segment in path.split('/').filter(|segment| !segment.is_empty()) {
         address.descend(segment, path, decode)?;
     }
@@ -95,6 +89,29 @@ fn parse_by(path: &str, decode: fn(&str, &mut String) -> Result<()>) -> Result<A
 }
 
 impl Address {
+    fn account(path_bytes: usize) -> Address {
+        let (resource, path) = (ResourceType::Account, String::with_capacity(path_bytes));
+        Address { resource, is_feed: false, by_rid: false, path, names: SmallVec::new() }
+    }
+
+    /// For protocols without paths: names or resource ids from the root downwards. A feed has one less than a resource
+    /// in it. `None` if their number fits neither.
+    pub fn of_names(resource: ResourceType, names: &[&str], by_rid: bool) -> Option<Address> {
+        let collections = resource.collections();
+        if names.len() != collections.len() && names.len() + 1 != collections.len() {
+            return None;
+        }
+        let mut address = Address::account(64);
+        for (level, collection) in collections.iter().enumerate() {
+            address.push_collection(collection)?;
+            if let Some(name) = names.get(level) {
+                address.push_name(name, verbatim).ok()?;
+            }
+        }
+        address.by_rid = by_rid;
+        Some(address)
+    }
+
     /// The names or resource ids from the root downwards: database, container, item.
     pub fn segments(&self) -> SmallVec<[&str; NAMES_MAX]> {
         self.names.iter().map(|at| &self.path[at.clone()]).collect()
@@ -140,13 +157,18 @@ impl Address {
         if self.is_feed {
             return self.push_name(segment, decode);
         }
-        let child = self.resource.child(segment).ok_or_else(|| no_such_resource(segment, whole))?;
+        self.push_collection(segment).ok_or_else(|| no_such_resource(segment, whole))
+    }
+
+    /// `None` if the resource has no such collection.
+    fn push_collection(&mut self, segment: &str) -> Option<()> {
+        let child = self.resource.child(segment)?;
         self.push_separator();
         self.path.push_str(segment);
         self.resource = child;
         self.is_feed = true;
         self.by_rid |= child == ResourceType::Offers;
-        Ok(())
+        Some(())
     }
 
     fn push_name(&mut self, segment: &str, decode: fn(&str, &mut String) -> Result<()>) -> Result<()> {
@@ -190,6 +212,29 @@ impl ResourceType {
         })
     }
 
+    /// The collections on the path to the resource.
+    fn collections(self) -> &'static [&'static str] {
+        use ResourceType::*;
+        match self {
+            Account => &[],
+            Databases => &["dbs"],
+            Offers => &["offers"],
+            Addresses => &["addresses"],
+            Containers => &["dbs", "colls"],
+            Users => &["dbs", "users"],
+            ClientEncryptionKeys => &["dbs", "clientencryptionkeys"],
+            Items => &["dbs", "colls", "docs"],
+            StoredProcedures => &["dbs", "colls", "sprocs"],
+            Triggers => &["dbs", "colls", "triggers"],
+            UserDefinedFunctions => &["dbs", "colls", "udfs"],
+            Conflicts => &["dbs", "colls", "conflicts"],
+            Ranges => &["dbs", "colls", "pkranges"],
+            Operations => &["dbs", "colls", "operations"],
+            Permissions => &["dbs", "users", "permissions"],
+            Attachments => &["dbs", "colls", "docs", "attachments"],
+        }
+    }
+
     /// The resource type in the string to sign.
     pub fn signed_as(self) -> &'static str {
         use ResourceType::*;
@@ -215,6 +260,12 @@ impl ResourceType {
 
 fn no_such_resource(segment: &str, whole: &str) -> Error {
     Error::not_found(format!("The path {whole:?} names no resource: {segment:?} is not a collection at that place."))
+}
+
+/// A name that a protocol does not escape.
+fn verbatim(name: &str, out: &mut String) -> Result<()> {
+    out.push_str(name);
+    Ok(())
 }
 
 /// Appends the segment with every `%XX` replaced by its byte. A plus sign is a plus sign: this is a path, not a form.

@@ -29,10 +29,10 @@ use super::reply::{ErrorReply, Handled};
 use super::session::TokenForm;
 use super::status::{ErrorStatus, Status};
 use crate::account::{AuthError, AuthTime, Caller};
-use crate::http::{BodyError, ConnectionOrigin, read_body};
+use crate::http::{BodyError, ConnectionState, ReceivedBody, read_body};
 use crate::metrics::Metrics;
 use encode::Diagnostics;
-use signature::{Credentials, authenticate};
+use signature::{Credentials, authenticate_with_current_keys};
 
 /// The NoSQL API of one account over HTTP. Other APIs with the same signatures and replies use its parts.
 pub struct NosqlHttp {
@@ -82,10 +82,15 @@ impl NosqlHttp {
         Exchange { parts, began: Instant::now(), activity }
     }
 
-    pub(crate) async fn call(&self, origin: &ConnectionOrigin, parts: &Parts, body: Incoming) -> Response<Full<Bytes>> {
+    pub(crate) async fn call(
+        &self,
+        connection: &ConnectionState,
+        parts: &Parts,
+        body: Incoming,
+    ) -> Response<Full<Bytes>> {
         let exchange = self.begin(parts);
         let (operation, handled) = match address::parse(parts.uri.path()) {
-            Ok(address) => self.handle(origin, &exchange, &address, body).await,
+            Ok(address) => self.handle(connection, &exchange, &address, body).await,
             Err(error) => (OperationKind::NotAllowed.name(), Err(error.into())),
         };
         self.end(&exchange, operation, handled)
@@ -94,13 +99,13 @@ impl NosqlHttp {
     /// The reply, and what the request counts as.
     async fn handle(
         &self,
-        origin: &ConnectionOrigin,
+        connection: &ConnectionState,
         exchange: &Exchange<'_>,
         address: &Address,
         body: Incoming,
     ) -> (&'static str, Handled) {
         let parts = exchange.parts;
-        let mut operation = decode::decode(parts, address, origin);
+        let mut operation = decode::decode(parts, address, &connection.origin);
         operation.options.activity = exchange.activity();
         let counted_as = operation.kind.name();
         let is_read = decode::is_read(&parts.method, operation.kind);
@@ -108,7 +113,8 @@ impl NosqlHttp {
             let signed = signed_address(parts, address)?;
             let signing = signed.as_ref().unwrap_or(address).signing();
             let caller = self.caller(parts, signing, is_read).await?;
-            operation.body = self.body(&parts.method, body).await?;
+            let received = self.body(connection, &parts.method, body).await?;
+            operation.body = received.bytes.clone();
             self.api.execute(&operation, &caller).await
         };
         (counted_as, handled.await)
@@ -145,8 +151,6 @@ impl NosqlHttp {
         encode::encode(reply, &exchange.activity, exchange.token_form(), None)
     }
 
-    /// An issuer may have rotated its keys: a token with an unknown key is checked again after the key set was fetched
-    /// again.
     pub(crate) async fn caller(&self, parts: &Parts, signing: Signing<'_>, is_read: bool) -> Result<Caller, AuthError> {
         let credentials = Credentials {
             verb: parts.method.as_str(),
@@ -158,19 +162,23 @@ impl NosqlHttp {
         };
         let engine = self.api.account_host.engine();
         let at = AuthTime { now_ms: engine.now_ms(), wall_ms: engine.wall_ms() };
-        let access = &self.api.access;
-        match authenticate(access, &credentials, at) {
-            Err(AuthError::UnknownKey) if access.bearer.refetch_for_unknown_key().await => {
-                authenticate(access, &credentials, at)
-            }
-            result => result,
-        }
+        authenticate_with_current_keys(&self.api.access, &credentials, at).await
     }
 
-    pub(crate) async fn body(&self, method: &Method, body: Incoming) -> Result<Bytes, ErrorStatus> {
+    /// The body of an authenticated request.
+    pub(crate) async fn body(
+        &self,
+        connection: &ConnectionState,
+        method: &Method,
+        body: Incoming,
+    ) -> Result<ReceivedBody, ErrorStatus> {
+        let bytes_max = self.body_bytes_max;
         match *method {
-            Method::GET | Method::DELETE | Method::HEAD => Ok(Bytes::new()),
-            _ => read_body(body, self.body_bytes_max).await.map_err(|error| body_failure(error, self.body_bytes_max)),
+            Method::GET | Method::DELETE | Method::HEAD => Ok(ReceivedBody::none()),
+            _ => {
+                let received = read_body(body, bytes_max, &connection.memory).await;
+                received.map_err(|error| body_failure(error, bytes_max))
+            }
         }
     }
 

@@ -95,7 +95,18 @@ impl Default for Metadata {
 
 impl<E: Into<ErrorStatus>> From<E> for ErrorReply {
     fn from(error: E) -> Self {
-        ErrorReply { failure: error.into(), metadata: Box::default() }
+        let failure = error.into();
+        let metadata = Metadata { charge_ru: flat_ru(failure.status), ..Metadata::default() };
+        ErrorReply { failure, metadata: Box::new(metadata) }
+    }
+}
+
+/// What a client is told if no partition was charged for its request: every response of this API has a charge. It is
+/// that of a request about metadata, and counts against no partition's budget.
+fn flat_ru(status: Status) -> f64 {
+    match status {
+        Status::TooManyRequests | Status::ServiceUnavailable => 0.0,
+        _ => pleiad_engine::price::METADATA_RU,
     }
 }
 
@@ -143,11 +154,13 @@ impl ErrorReply {
     /// The parts of an engine's response, or its error as a reply.
     pub fn of<T>(response: EngineResponse<T>) -> Result<(T, Option<PartitionLsn>, f64), ErrorReply> {
         let EngineResponse { result, served_by, charge_ru } = response;
+        let told_ru = |status| if charge_ru > 0.0 { charge_ru } else { flat_ru(status) };
         match result {
-            Ok(value) => Ok((value, served_by, charge_ru)),
+            Ok(value) => Ok((value, served_by, told_ru(Status::Ok))),
             Err(error) => {
-                let metadata = Metadata { charge_ru, served_by, ..Metadata::default() };
-                Err(ErrorReply { failure: error.into(), metadata: Box::new(metadata) })
+                let failure = ErrorStatus::from(error);
+                let metadata = Metadata { charge_ru: told_ru(failure.status), served_by, ..Metadata::default() };
+                Err(ErrorReply { failure, metadata: Box::new(metadata) })
             }
         }
     }
@@ -176,5 +189,30 @@ pub fn in_container(handled: Handled, container: &Container) -> Handled {
             error.metadata.owner = owner;
             Err(error)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pleiad_model::{Error, Fact};
+
+    fn told_ru(charge_ru: f64, result: Result<()>) -> f64 {
+        match ErrorReply::of(EngineResponse { result, served_by: None, charge_ru }) {
+            Ok((_, _, charge_ru)) => charge_ru,
+            Err(reply) => reply.metadata.charge_ru,
+        }
+    }
+
+    #[test]
+    fn a_request_has_the_charge_of_its_partitions_or_that_of_metadata() {
+        assert_eq!(told_ru(2.5, Ok(())), 2.5);
+        assert_eq!(told_ru(2.5, Err(Fact::ItemMissing.into())), 2.5);
+        assert_eq!(told_ru(0.0, Ok(())), 1.0);
+        assert_eq!(told_ru(0.0, Err(Fact::KeyMissing.into())), 1.0);
+        assert_eq!(told_ru(0.0, Err(Fact::ContainerChanging.into())), 1.0);
+        assert_eq!(told_ru(0.0, Err(Fact::InjectedThrottle { retry_after_ms: 1 }.into())), 0.0);
+        assert_eq!(ErrorReply::from(Error::invalid("no")).metadata.charge_ru, 1.0);
+        assert_eq!(ErrorReply::from(Error::from(Fact::Stopping)).metadata.charge_ru, 0.0);
     }
 }

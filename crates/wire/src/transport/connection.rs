@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::drain::Draining;
 use super::limits::ConnectionLimits;
+use super::memory::MessageMemory;
 use super::timeouts::{Activity, TimedStream};
 
 /// Why a connection ended; only logged.
@@ -22,6 +23,8 @@ pub struct ConnectionOrigin {
 pub struct ConnectionState {
     pub origin: ConnectionOrigin,
     pub activity: Activity,
+    /// Of all connections together.
+    pub memory: Arc<MessageMemory>,
 }
 
 /// An open connection. Dropping it closes it.

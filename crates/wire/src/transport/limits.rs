@@ -6,6 +6,8 @@ use std::time::Duration;
 pub struct ConnectionLimits {
     /// Open connections of all ports together; further ones wait in the operating system's queue.
     pub connections_max: usize,
+    /// Bytes of the requests that are being received and processed on all connections together; further ones wait.
+    pub message_bytes_max: usize,
     /// From the first byte of a request until the protocol begins to process it; for what precedes the first request,
     /// including the TLS handshake; and for accepting any part of a response.
     pub slow_client_timeout: Duration,
@@ -18,6 +20,7 @@ impl Default for ConnectionLimits {
     fn default() -> Self {
         ConnectionLimits {
             connections_max: 10_000,
+            message_bytes_max: 256 << 20,
             slow_client_timeout: Duration::from_secs(15),
             idle_timeout: Duration::from_secs(300),
         }

@@ -14,8 +14,9 @@ pub const FIRST_BYTES_MAX: usize = 16;
 ///
 /// For the timeouts, an implementation holds an `Activity::begin` of the connection's state while it processes a
 /// request. Up to there the client's time is limited by `slow_client_timeout`; from there on the protocol itself limits
-/// what it still reads of the request. When `Connection::draining` begins, the implementation completes the requests
-/// that have begun and returns.
+/// what it still reads of the request. It reserves the bytes of a request in the connection's `MessageMemory` before it
+/// receives them, and holds them until the request is answered. When `Connection::draining` begins, the implementation
+/// completes the requests that have begun and returns.
 pub trait Protocol: Send + Sync + 'static {
     /// What the opening says beyond the protocol's name: for example its version.
     type Variant: Send;

@@ -38,6 +38,7 @@ impl Protocol for Echo {
                 () = draining.begun() => return Ok(()),
             }
             let _in_flight = state.activity.begin();
+            let _memory = state.memory.reserve(line.len()).await;
             match line.trim_end() {
                 "panic" => panic!("requested by the test"),
                 "slow" => {
@@ -124,6 +125,15 @@ async fn exchange(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), line: &str
     assert_eq!(until(stream, "\n").await, line);
 }
 
+/// The response comes after `release`, and not before.
+async fn exchange_after(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), line: &str, release: impl FnOnce()) {
+    tokio::time::sleep(A_WHILE / 5).await;
+    stream.write_all(line.as_bytes()).await.unwrap();
+    timeout(A_WHILE, stream.read_u8()).await.expect_err("the request should wait");
+    release();
+    assert_eq!(until(stream, "\n").await, line);
+}
+
 #[tokio::test]
 async fn each_port_speaks_its_protocol_over_plain_and_tls() {
     let server = open(ConnectionLimits::default()).await;
@@ -182,6 +192,41 @@ async fn all_ports_share_the_limit_of_connections() {
     timeout(A_WHILE, http.read_u8()).await.expect_err("the third connection should wait");
     drop(echo);
     until(&mut http, "/third").await;
+}
+
+/// The first request occupies all of it; requests of both protocols wait for it, and one that is larger than all of it
+/// waits for all of it.
+#[tokio::test]
+async fn all_ports_share_the_memory_of_requests() {
+    let server = open(ConnectionLimits { message_bytes_max: 1024, ..ConnectionLimits::default() }).await;
+    let mut busy = server.connect_to_echo(false).await;
+    busy.write_all(b"slow\n").await.unwrap();
+    server.echo_protocol.entered.notified().await;
+    let mut echo = server.connect_to_echo(true).await;
+    let large = format!("{}\n", "x".repeat(5000));
+    echo.write_all(large.as_bytes()).await.unwrap();
+    let mut http = server.connect(server.http, false).await;
+    http.write_all(b"POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\nthird").await.unwrap();
+    timeout(A_WHILE, echo.read_u8()).await.expect_err("the second request should wait");
+    timeout(A_WHILE, http.read_u8()).await.expect_err("the third request should wait");
+    let mut without_body = server.connect(server.http, false).await;
+    without_body.write_all(b"GET /x HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+    until(&mut without_body, "/x").await;
+    server.echo_protocol.release.notify_one();
+    until(&mut busy, "slow\n").await;
+    assert_eq!(until(&mut echo, "\n").await, large);
+    until(&mut http, "third").await;
+}
+
+/// A client that disconnects returns the memory of its request.
+#[tokio::test]
+async fn a_request_that_is_dropped_returns_its_memory() {
+    let server = open(ConnectionLimits { message_bytes_max: 1024, ..ConnectionLimits::default() }).await;
+    let mut unfinished = server.connect(server.http, false).await;
+    unfinished.write_all(b"POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: 900\r\n\r\nsome").await.unwrap();
+    let mut echo = server.connect_to_echo(false).await;
+    exchange_after(&mut echo, "waits\n", || drop(unfinished)).await;
+    server.still_serves().await;
 }
 
 #[tokio::test]

@@ -1,12 +1,14 @@
 //! What is charged, in which order the checks come, and that clients are told what their partitions were charged.
 
-use pleiad_model::resource_id::ItemRid;
+use pleiad_model::resource_id::{ContainerRid, ItemRid};
 use pleiad_model::{Consistency, Object, Value};
-use pleiad_partition::Partition;
+use pleiad_partition::key::LogicalKey;
+use pleiad_partition::{Partition, WriteError};
 use pleiad_storage::testing::{FaultPlan, FaultPoint, Faulty};
 use pleiad_storage::{AnyStore, Memory};
 
 use super::*;
+use crate::write_retry::WriteOutcome;
 
 const C: ContainerName<'static> = ContainerName::Named { database: "db", container: "c" };
 
@@ -172,6 +174,54 @@ async fn an_item_is_looked_up_by_rid_only_where_the_request_is_admitted() {
         assert!(is_throttled(&engine.delete_item(&at, Some(&key), rid(docnum), &Precondition::None).await));
         assert!(is_throttled(&engine.replace_item(&at, Some(&key), rid(docnum), item("1", "a"), &options).await));
     }
+}
+
+/// Rejected before any partition is asked, or after attempts that were all waived.
+#[tokio::test]
+async fn a_request_that_no_partition_is_charged_for_is_told_no_charge() {
+    let engine = crate::testing::account().await;
+    let c = container(&engine, "c", &["/pk"], 4).await;
+    let at = admit(&engine, "c");
+    create(&engine, &at, "1", "a").await.result.unwrap();
+    let (key, none, options) = (pk("a"), Precondition::None, WriteOptions::default());
+    let elsewhere = Target::Rid(ItemRid { container: ContainerRid { number: c.rid.number + 1, ..c.rid }, docnum: 1 });
+    let limit = PageLimit { items: 10, bytes: 1 << 20 };
+    let logical = LogicalKey::new(at.container().schema.key.as_ref(), &key);
+    let always_outdated = engine.with_current_partition(&at, &logical, |target| async move {
+        (target.admission, Err::<WriteOutcome<()>, _>(WriteError::Outdated))
+    });
+    let before_ru = paid_ru(&at);
+    let told_ru = [
+        engine.read_item(&at, None, Target::Named("1"), None, None).await.charge_ru,
+        engine.read_item(&at, Some(&key), elsewhere, None, None).await.charge_ru,
+        engine.create_item(&at, Some(&pk("b")), Verb::Create, item("2", "a"), &options).await.charge_ru,
+        engine.create_item(&at, Some(&key), Verb::Create, Value::Null, &options).await.charge_ru,
+        engine.delete_item(&at, None, Target::Named("1"), &none).await.charge_ru,
+        engine.run_batch(&at, Some(&key), &[], None).await.charge_ru,
+        engine.list_items(&at, &FeedRange::PartitionKeyRange(99), None, limit, None).await.charge_ru,
+        engine.query_items(&at, item_query("SELECT nonsense FROM", None), None).await.charge_ru,
+        engine.delete_by_partition_key(&at, None).await.charge_ru,
+        always_outdated.await.charge_ru,
+    ];
+    assert_eq!((told_ru, paid_ru(&at) - before_ru), ([0.0; 10], 0.0));
+    let now_ms = engine.now_ms();
+    let is_settled = |one: &Arc<Partition>| near(one.governor.used_ru(now_ms), one.governor.usage().total_ru());
+    assert!(at.container().partitions.iter().all(is_settled), "a reservation is left");
+}
+
+#[tokio::test]
+async fn a_query_that_reads_no_partition_is_charged_at_one() {
+    let engine = crate::testing::account().await;
+    container(&engine, "c", &["/pk"], 4).await;
+    let at = admit(&engine, "c");
+    for text in ["SELECT VALUE 1", "SELECT * FROM c WHERE c.pk = 'a' AND c.pk = 'b'"] {
+        let before_ru = paid_ru(&at);
+        let answer = engine.query_items(&at, item_query(text, None), None).await;
+        answer.result.unwrap();
+        assert!(answer.charge_ru > 2.0 && near(paid_ru(&at) - before_ru, answer.charge_ru), "{text}");
+    }
+    throttle(&engine, at.container().partition(0).unwrap());
+    assert!(is_throttled(&engine.query_items(&at, item_query("SELECT VALUE 1", None), None).await));
 }
 
 /// Each kind of request that takes a session token: its outcome without the value.

@@ -77,13 +77,15 @@ async fn a_purge_resumes_after_a_restart() {
     assert!(open(&store).await.key_tombstones.get().is_empty());
 }
 
+/// Readers see all items of the key or none, and a client that disconnects leaves no part of them.
 #[tokio::test]
-async fn during_a_copy_the_items_are_removed_before_the_response() {
+async fn during_a_copy_a_delete_is_one_change_as_well() {
     let (_store, schema, partition) = filled().await;
-    partition.sequencer.state.lock().log_job = Some(1);
-    partition.delete_by_partition_key(&schema, &key(&schema, "p", "").logical, NOW_S).await.unwrap();
-    assert_eq!((seen(&partition, &schema, "p").await, partition.shard_state().items), ((0, 0), 1));
-    assert!(partition.key_tombstones.get().is_empty());
+    partition.begin_log(1).unwrap();
+    let before = partition.shard_state();
+    let lsn = partition.delete_by_partition_key(&schema, &key(&schema, "p", "").logical, NOW_S).await.unwrap();
+    assert_eq!((lsn, partition.shard_state().items), (before.lsn + 1, before.items));
+    assert_eq!((seen(&partition, &schema, "p").await, seen(&partition, &schema, "q").await), ((0, 0), (1, 1)));
 }
 
 #[tokio::test]

@@ -7,7 +7,12 @@ use super::*;
 #[track_caller]
 fn check(path: &str, want: &str) {
     let got = match parse(path) {
-        Ok(address) => show(&address),
+        Ok(address) => {
+            // The same from names, as a protocol without paths has them.
+            let from_names = Address::of_names(address.resource, &address.segments(), address.by_rid);
+            assert_eq!(from_names.as_ref(), Some(&address), "{path}");
+            show(&address)
+        }
         Err(error) => format!("{:?}", error.kind),
     };
     assert_eq!(got, want, "{path}");
@@ -69,6 +74,15 @@ fn an_operation_signs_its_container() {
         "/dbs/n7AmAA==/colls/n7AmAPTJ480=/operations/partitionkeydelete",
         r#"Operations one rid [n7AmAA==|n7AmAPTJ480=|partitionkeydelete] signs "colls" "n7AmAPTJ480=" lower"#,
     );
+}
+
+#[test]
+fn names_that_do_not_fit_the_resource_have_no_address() {
+    assert_eq!(Address::of_names(ResourceType::Items, &["db"], false), None);
+    assert_eq!(Address::of_names(ResourceType::Items, &["db", "c", "i", "more"], false), None);
+    // Names that look like resource ids are names if the protocol says so.
+    let named = Address::of_names(ResourceType::Databases, &["n7AmAA=="], false).unwrap();
+    assert_eq!(show(&named), r#"Databases one name [n7AmAA==] signs "dbs" "dbs/n7AmAA==""#);
 }
 
 #[test]

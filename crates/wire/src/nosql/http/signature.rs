@@ -57,6 +57,21 @@ pub fn authenticate(access: &AccountAccess, credentials: &Credentials<'_>, at: A
     }
 }
 
+/// The same. An issuer may have rotated its keys: a token with an unknown key is checked again after the key set was
+/// fetched again.
+pub async fn authenticate_with_current_keys(
+    access: &AccountAccess,
+    credentials: &Credentials<'_>,
+    at: AuthTime,
+) -> Result<Caller, AuthError> {
+    match authenticate(access, credentials, at) {
+        Err(AuthError::UnknownKey) if access.bearer.refetch_for_unknown_key().await => {
+            authenticate(access, credentials, at)
+        }
+        result => result,
+    }
+}
+
 /// `type=…&ver=…&sig=…`; the signature is the rest, whatever it contains.
 enum AuthToken<'a> {
     Master(&'a str),

@@ -260,6 +260,24 @@ fn facts() -> Vec<(Fact, u16, u32, &'static str)> {
             0,
             "The position lies before the versions that this container keeps: start from now, or keep them for longer.",
         ),
+        (
+            Fact::CrossPartitionDisabled,
+            400,
+            0,
+            "Cross partition query is required but disabled. Please set x-ms-documentdb-query-enablecrosspartition to true, specify x-ms-documentdb-partitionkey, or revise your query to avoid this exception.",
+        ),
+        (
+            Fact::MergeLeftToClient,
+            400,
+            1004,
+            "The provided cross partition query can not be directly served by the gateway. Cross partition query only supports 'VALUE <AggreateFunc>' for aggregates, and needs a client that asks for the query plan; or send x-pleiad-cross-partition: true to have the server do all of it.",
+        ),
+        (
+            Fact::ThroughputKindChange,
+            400,
+            0,
+            "The offer cannot change between manual and autoscale throughput without the migration header x-ms-cosmos-migrate-offer-to-autopilot or x-ms-cosmos-migrate-offer-to-manual-throughput.",
+        ),
         (Fact::InjectedThrottle { retry_after_ms: 7 }, 429, 3200, "Request rate is large: a fault set by a test."),
         (Fact::InjectedGone { epoch: 2 }, 410, 1002, "The partition key range is gone: a fault set by a test."),
         (Fact::Stopping, 503, 0, "the server is stopping"),
@@ -274,7 +292,7 @@ fn facts() -> Vec<(Fact, u16, u32, &'static str)> {
 }
 
 /// The number of variants; the compiler asks for the sentence of a new one, this number for its line in the table.
-const FACTS: usize = 53;
+const FACTS: usize = 56;
 
 #[test]
 fn every_fact_has_a_status_and_a_sentence() {

@@ -62,3 +62,44 @@ async fn s114_batches_stay_atomic_and_deleted_keys_stay_deleted() {
     assert_eq!(page.records.iter().map(|record| record.id()).collect::<Vec<_>>(), ["new"]);
     assert_eq!(crate::testing::kind(read(&engine, &at, "7", "7").await), Kind::NotFound);
 }
+
+async fn items_of(engine: &Engine, key: &str) -> usize {
+    let (at, limit) = (admit(engine, "c"), PageLimit { items: 1_000, bytes: 4 << 20 });
+    let page = engine.list_items(&at, &crate::FeedRange::PartitionKey(pk(key)), None, limit, None).await;
+    page.result.unwrap().records.len()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_key_deleted_during_a_copy_disappears_at_once_and_stays_deleted() {
+    const ITEMS: usize = 450;
+    let engine = one_partition().await;
+    for n in 0..ITEMS {
+        create(&engine, &admit(&engine, "c"), &n.to_string(), "large").await.result.unwrap();
+    }
+    engine.catalog.jobs().hold(JobStep::CatchUp);
+    let job = engine.split(at_container(&engine, C).unwrap(), None, None).await.unwrap();
+    engine.catalog.jobs().wait_held_at(JobStep::CatchUp).await;
+    let reader = tokio::spawn({
+        let engine = engine.clone();
+        async move {
+            let mut seen = vec![items_of(&engine, "large").await];
+            while seen.last() != Some(&0) {
+                seen.push(items_of(&engine, "large").await);
+            }
+            seen
+        }
+    });
+    engine.delete_by_partition_key(&admit(&engine, "c"), Some(&pk("large"))).await.result.unwrap();
+    assert_eq!(items_of(&engine, "large").await, 0);
+    let seen = reader.await.unwrap();
+    assert!(seen.iter().all(|items| [0, ITEMS].contains(items)), "{seen:?}");
+    engine.catalog.jobs().release(JobStep::CatchUp);
+    wait_published(&engine, job).await;
+    create(&engine, &admit(&engine, "c"), "new", "large").await.result.unwrap();
+    assert_eq!(items_of(&engine, "large").await, 1);
+    let (store, _) = engine.catalog.store_and_committer();
+    engine.close().await;
+    drop(engine);
+    let engine = reopen(store, ONE).await;
+    assert_eq!(items_of(&engine, "large").await, 1);
+}
