@@ -165,6 +165,8 @@ pub struct OperationOptions<'a> {
     /// The server executes a cross-partition query completely, for clients that cannot merge partitions themselves.
     pub cross_partition_by_server: bool,
     pub enable_scan: bool,
+    /// The client executes the query without a plan and is told whether it needs one.
+    pub is_optimistic: bool,
     /// The features that the client can execute itself, for a query plan.
     pub query_features: &'a str,
     pub report: ReportOptions,

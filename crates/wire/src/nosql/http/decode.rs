@@ -166,6 +166,7 @@ impl<'a> Headers<'a> {
             "x-ms-documentdb-query-enablecrosspartition" => options.cross_partition = is_true,
             "x-pleiad-cross-partition" => options.cross_partition_by_server = is_true,
             "x-ms-documentdb-query-enable-scan" => options.enable_scan = is_true,
+            "x-ms-cosmos-query-optimisticdirectexecute" => options.is_optimistic = is_true,
             "x-ms-cosmos-supported-query-features" => options.query_features = value,
             "x-ms-documentdb-populatequerymetrics" => options.report.times = is_true,
             "x-ms-cosmos-populateindexmetrics" => options.report.indexes |= is_true,
