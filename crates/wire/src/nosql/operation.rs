@@ -126,6 +126,8 @@ pub struct OperationOptions<'a> {
     /// A date, such as `2018-12-31`; `None` means the newest.
     pub api_version: Option<&'a str>,
     pub sdk: Sdk,
+    /// A feature that the request asks for and this server does not have.
+    pub refused: Option<&'static str>,
     /// The id of this request in the client's and the server's logs.
     pub activity: ActivityId,
     /// The endpoint as the client spells it; empty where the protocol has none.
