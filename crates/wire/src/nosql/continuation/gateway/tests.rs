@@ -58,7 +58,7 @@ fn json_names_the_range_of_a_position() {
         format!("[{first},{first}]"), // the same range twice
         format!(r#"{{"token":"{ITEM_3}"}}"#),
         format!(r#"{{"token":"{ITEM_3}","range":{{"min":"7F","max":"7F"}}}}"#),
-        format!(r#"{{"token":7,"range":{{"min":"","max":"FF"}}}}"#),
+        r#"{"token":7,"range":{"min":"","max":"FF"}}"#.to_owned(),
         "[]".to_owned(),
         "{".to_owned(),
     ] {
