@@ -19,7 +19,7 @@ use pleiad_partition::feed::{KeyScope, PageLimit, RecordPage};
 use pleiad_partition::{Record, price};
 
 use crate::meter::Meter;
-use crate::query::{RangeCursor, WHOLE_ITEM, next_slice, overlaps, remaining, unfinished};
+use crate::query::{RangeCursor, WHOLE_ITEM, is_within, next_slice, overlaps, remaining, unfinished};
 use crate::response::{EngineResponse, FeedCharge, partition_lsn};
 use crate::session::SessionToken;
 use crate::{Action, Admission, Admitted, Engine};
@@ -36,14 +36,28 @@ pub enum FeedRange {
     PartitionKey(PartitionKey),
 }
 
+impl FeedRange {
+    pub(crate) fn key(&self) -> Option<&PartitionKey> {
+        match self {
+            FeedRange::PartitionKey(key) => Some(key),
+            _ => None,
+        }
+    }
+}
+
 /// Where the next page starts: in these ranges, then after them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FeedCursor(pub Vec<RangeCursor>);
+pub struct FeedCursor {
+    pub ranges: Vec<RangeCursor>,
+    /// The requested stretch of the hash space, for parts of which the cursor is valid, too. Cursors of older versions
+    /// and of other servers have none.
+    pub stretch: Option<EpkRange>,
+}
 
 impl FeedCursor {
     /// In one range, after one item.
     pub fn after(keys: EpkRange, docnum: u64) -> FeedCursor {
-        FeedCursor(vec![RangeCursor { keys, docnum, rows: WHOLE_ITEM }])
+        FeedCursor { ranges: vec![RangeCursor { keys, docnum, rows: WHOLE_ITEM }], stretch: None }
     }
 }
 
@@ -106,7 +120,7 @@ async fn fill_page(
         let mut admission = match meter.admit(at, Cow::Borrowed(partition), None).await {
             Ok(admission) => admission,
             // Return the items found so far; the next page tries this partition again.
-            Err(_) if !records.is_empty() => return Ok(page_ending_at(records, cursor, cursors)),
+            Err(_) if !records.is_empty() => return Ok(page_ending_at(records, resolved, cursor, cursors)),
             Err(error) => {
                 served.served_by.get_or_insert(partition_lsn(partition));
                 return Err(error);
@@ -132,12 +146,12 @@ async fn fill_page(
             Ok(page) if is_taken => page,
             Err(error) if !is_full => return Err(error),
             // The items are left to the next page, which also reports why they cannot be read.
-            Ok(_) | Err(_) => return Ok(page_ending_at(records, cursor, cursors)),
+            Ok(_) | Err(_) => return Ok(page_ending_at(records, resolved, cursor, cursors)),
         };
         bytes += page_bytes;
         records.extend(page.records);
         if let Some(docnum) = page.next {
-            return Ok(page_ending_at(records, RangeCursor { docnum, rows: WHOLE_ITEM, ..cursor }, cursors));
+            return Ok(page_ending_at(records, resolved, RangeCursor { docnum, rows: WHOLE_ITEM, ..cursor }, cursors));
         }
     }
     Ok(ItemPage { records, next: None })
@@ -167,15 +181,25 @@ fn key_scope(resolved: &ResolvedRange, keys: &EpkRange) -> KeyScope {
     }
 }
 
-fn page_ending_at(records: Vec<Record>, cursor: RangeCursor, rest: VecDeque<RangeCursor>) -> ItemPage {
-    ItemPage { records, next: Some(FeedCursor(unfinished(cursor, rest))) }
+fn page_ending_at(
+    records: Vec<Record>,
+    resolved: &ResolvedRange,
+    cursor: RangeCursor,
+    rest: VecDeque<RangeCursor>,
+) -> ItemPage {
+    let next = FeedCursor { ranges: unfinished(cursor, rest), stretch: Some(resolved.keys.clone()) };
+    ItemPage { records, next: Some(next) }
 }
 
-/// A cursor of one partition key is rejected for another.
+/// A cursor is valid for its stretch of the hash space and parts of it, such as the children of a split. For one
+/// partition key it has to be in progress there.
 fn resume(scope: &FeedRange, resolved: &ResolvedRange, from: Option<FeedCursor>) -> Result<Vec<RangeCursor>> {
-    let Some(FeedCursor(progress)) = from else { return Ok(vec![RangeCursor::whole(resolved.keys.clone())]) };
+    let Some(FeedCursor { ranges: progress, stretch }) = from else {
+        return Ok(vec![RangeCursor::whole(resolved.keys.clone())]);
+    };
     let requested = std::slice::from_ref(&resolved.keys);
-    if matches!(scope, FeedRange::PartitionKey(_)) && !progress.is_empty() && !overlaps(requested, &progress) {
+    let is_outside = stretch.is_some_and(|stretch| !is_within(&resolved.keys, &stretch));
+    if is_outside || scope.key().is_some() && !progress.is_empty() && !overlaps(requested, &progress) {
         return Err(Fact::ForeignCursor.into());
     }
     Ok(remaining(requested, &progress))

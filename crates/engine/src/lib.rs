@@ -60,8 +60,9 @@ pub use procedure::{CursorCodec, Executed, ItemWrite, ScriptContext, Triggered, 
 #[cfg(any(test, feature = "testing"))]
 pub use query::exam;
 pub use query::{
-    CrossPartition, CursorPosition, IndexMetric, ItemQuery, KeyDigest, PageSize, Parallelism, Parameters, QueryCursor,
-    QueryPage, QueryReport, RangeCursor, ReportOptions, ResumeKey, RowSet, write_item,
+    CrossPartition, CursorBinding, CursorPosition, IndexMetric, ItemQuery, KeyDigest, PageReach, PageSize, Parallelism,
+    Parameters, QueryCursor, QueryPage, QueryReport, RangeCursor, ReportOptions, ResumeKey, RowSet, WHOLE_ITEM,
+    write_item,
 };
 pub use response::{EngineResponse, PartitionLsn};
 pub use session::SessionToken;
@@ -113,6 +114,7 @@ pub struct PartitionLimits {
     /// How fast a split or merge may copy.
     pub copy_bytes_per_s: u64,
     pub parallelism: Parallelism,
+    pub cross_partition_page: PageReach,
 }
 
 impl PartitionLimits {
@@ -133,6 +135,7 @@ impl Default for PartitionLimits {
             governance: Governance::default(),
             copy_bytes_per_s: 256 << 20,
             parallelism: Parallelism::DEFAULT,
+            cross_partition_page: PageReach::Partition,
         }
     }
 }

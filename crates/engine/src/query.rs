@@ -13,10 +13,10 @@
 //! The `sql` crate defines the language and its meaning; `wire` encodes a page for clients.
 
 mod metadata; // queries over the few resources of an account
-mod sdk_plan; // the plan for clients that merge partitions themselves
 mod document; // an item as queries see it
 mod cursor; // where the next page starts
 mod statement_cache; // parsed and compiled queries
+mod sdk_plan; // the plan for clients that merge partitions themselves
 mod route; // from pruned keys to partitions
 mod stop; // why a page ends early: to run again, or failed
 mod page_thread; // an async worker or a blocking thread
@@ -37,13 +37,13 @@ mod hybrid_search; // ORDER BY RANK: scores of several queries, fused
 mod in_transaction; // a query inside a transaction
 mod report; // query metrics, access paths and index metrics
 
-pub use cursor::{CursorPosition, QueryCursor, RangeCursor};
-pub(crate) use cursor::{WHOLE_ITEM, overlaps, remaining, unfinished};
+pub use cursor::{CursorBinding, CursorPosition, QueryCursor, RangeCursor, WHOLE_ITEM};
+pub(crate) use cursor::{is_within, overlaps, remaining, unfinished};
 pub(crate) use document::StoredItem;
 pub use document::write_item;
 pub(crate) use in_transaction::TransactionQuery;
 pub(crate) use page::queries_max;
-pub use page::{CrossPartition, ItemQuery, QueryPage, ReportOptions};
+pub use page::{CrossPartition, ItemQuery, PageReach, QueryPage, ReportOptions};
 pub use parallel::Parallelism;
 pub use pleiad_sql::Parameters;
 pub use pleiad_sql::run::{KeyDigest, PageSize, ResumeKey, RowSet};

@@ -102,6 +102,7 @@ async fn open(settings: &Settings, clock: Option<Arc<OffsetEnv>>) -> Result<Engi
         key_bytes_max: settings.key_bytes_max,
         copy_bytes_per_s: settings.copy_bytes_per_s,
         parallelism: Parallelism::DEFAULT,
+        cross_partition_page: settings.cross_partition_page.into(),
         governance: Governance {
             enforced: settings.rate_limit,
             serverless: settings.serverless,

@@ -193,3 +193,38 @@ async fn a_cursor_of_another_request_is_rejected() {
         world.engine.list_items(&world.at, &scope, position, PageLimit { items: 1, bytes: UNLIMITED }, None).await;
     assert_eq!(kind(answer), Kind::Invalid);
 }
+
+/// However a request names the stretch: by range id, by effective keys or by partition key.
+#[tokio::test]
+async fn a_cursor_is_valid_within_its_stretch_only() {
+    let world = world(3).await;
+    let limit = PageLimit { items: 1, bytes: UNLIMITED };
+    let ranges = world.container.map.ranges();
+    let (of, other) = ranges
+        .iter()
+        .zip(ranges.iter().cycle().skip(1))
+        .find(|(range, _)| world.all.iter().filter(|record| range.keys.contains(&record.epk)).count() > 1)
+        .unwrap();
+    let position = world.page(&FeedRange::PartitionKeyRange(of.id), None, limit).await.next;
+    let rest = async |scope: FeedRange| world.engine.list_items(&world.at, &scope, position.clone(), limit, None).await;
+    let expected = rest(FeedRange::PartitionKeyRange(of.id)).await.result.unwrap().records;
+    let by_keys = rest(FeedRange::EffectiveKeys(of.keys.clone(), None)).await.result.unwrap().records;
+    assert_eq!((by_keys.len(), by_keys[0].docnum), (1, expected[0].docnum));
+    for elsewhere in [
+        FeedRange::PartitionKeyRange(other.id),
+        FeedRange::EffectiveKeys(other.keys.clone(), None),
+        FeedRange::EffectiveKeys(EpkRange::FULL, None),
+        FeedRange::Container,
+    ] {
+        assert_eq!(kind(rest(elsewhere).await), Kind::Invalid);
+    }
+    let (tenant, limit) = (key(&["t0", "u2"]), PageLimit { items: 1, bytes: UNLIMITED });
+    let position = world.page(&FeedRange::PartitionKey(tenant.clone()), None, limit).await.next;
+    let epk = tenant.effective(world.container.schema.key.as_ref().unwrap());
+    let by_key = world.page(&FeedRange::PartitionKey(tenant), position.clone(), limit).await.records;
+    let keys = EpkRange::of_prefix(epk);
+    let by_keys = world.page(&FeedRange::EffectiveKeys(keys, None), position, limit).await;
+    assert_eq!(by_key[0].docnum, by_keys.records[0].docnum);
+    let by_key = world.page(&FeedRange::PartitionKey(key(&["t0", "u2"])), by_keys.next, limit).await;
+    assert_eq!(by_key.records.len(), 1, "the position by effective keys is valid for the key");
+}

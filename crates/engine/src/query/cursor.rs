@@ -8,14 +8,24 @@ use pleiad_sql::run::{self, ResumeKey};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryCursor {
-    /// Fingerprint of the query and its parameters: a cursor is valid for one query only.
-    pub query: u64,
+    pub bound_to: CursorBinding,
     /// Rows of `OFFSET` that are still to be skipped, and of `TOP` or `LIMIT` that are still to be returned.
     pub skip: u64,
     pub take: Option<u64>,
     /// Rows that earlier pages returned or skipped.
     pub passed: u64,
     pub at: CursorPosition,
+}
+
+/// What a cursor is valid for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CursorBinding {
+    /// One query with its parameters, by their fingerprint, over this stretch of the hash space or a part of it.
+    Query { fingerprint: u64, stretch: EpkRange },
+    /// The same without a stretch, as older cursors have it: the fingerprint covers the partition key of the request.
+    QueryAndKey(u64),
+    /// An item, as cursors of other servers have it: any query whose rows are in the order of items, one of each.
+    Item,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,6 +78,20 @@ pub fn remaining(requested: &[EpkRange], progress: &[RangeCursor]) -> Vec<RangeC
     rest
 }
 
+/// The stretch of the hash space from the first of these ranges to the last.
+pub fn stretch(ranges: &[EpkRange]) -> EpkRange {
+    match (ranges.first(), ranges.last()) {
+        (Some(first), Some(last)) => EpkRange { min: first.min.clone(), max: last.max.clone() },
+        _ => EpkRange::FULL,
+    }
+}
+
+/// Whether a range is part of a stretch. A range of one key has several spellings: it is inside if the key is.
+pub fn is_within(range: &EpkRange, stretch: &EpkRange) -> bool {
+    let is_point = *range == EpkRange::of_point(range.min.clone());
+    stretch.min <= range.min && (range.max <= stretch.max || is_point && stretch.contains(&range.min))
+}
+
 /// Whether requested and unfinished ranges overlap, as they do when a client continues to read the items of one key.
 pub fn overlaps(requested: &[EpkRange], progress: &[RangeCursor]) -> bool {
     requested.iter().any(|range| progress.iter().any(|cursor| range.intersect(&cursor.keys).is_some()))
@@ -117,6 +141,16 @@ mod tests {
 
     fn cursor(min: u8, max: u8, docnum: u64) -> RangeCursor {
         RangeCursor { keys: keys(min, max), docnum, rows: 0 }
+    }
+
+    #[test]
+    fn a_key_is_within_its_range_however_that_is_spelled() {
+        let key = EffectiveKey::from_bytes(&[1, 2]);
+        let (point, prefix) = (EpkRange::of_point(key.clone()), EpkRange::of_prefix(key));
+        assert!(is_within(&point, &prefix) && is_within(&prefix, &point));
+        assert!(is_within(&keys(2, 3), &keys(1, 3)) && !is_within(&keys(1, 4), &keys(1, 3)));
+        assert!(!is_within(&keys(3, 4), &keys(1, 3)), "the end of a range is not part of it");
+        assert_eq!(stretch(&[keys(1, 2), keys(4, 5)]), keys(1, 5));
     }
 
     /// A client that learns of a split sends its token to each child.

@@ -15,6 +15,7 @@ use super::page::{MATERIALIZED, PageRequest, PageTask, QueryPage};
 use super::page_cost::PageCost;
 use super::report::QueryReport;
 use super::stop::Stop;
+use crate::feed;
 use crate::response::PartitionLsn;
 
 impl PageTask {
@@ -57,7 +58,8 @@ impl PageTask {
         page: PageRequest<'_>,
     ) -> Result<(Finished, Option<QueryCursor>)> {
         let block = compile(outer, &self.query.text, page.bind)?;
-        let cursor = self.cursor(outer, &block, page.from, || CursorPosition::Row(0))?;
+        let requested = [feed::resolve(&self.at, page.scope)?.keys];
+        let cursor = self.cursor(outer, &block, page.from, &requested, || CursorPosition::Row(0))?;
         let start = PageStart { skip: cursor.skip, take: cursor.take, at: run::ResumePoint::Beginning };
         let mut pipeline = RowPipeline::new(&block, self.context(), start, page.size);
         for (number, row) in (1..).zip(rows) {
@@ -70,7 +72,7 @@ impl PageTask {
         let next = finished.next.is_some().then(|| QueryCursor {
             skip: cursor.skip + returned,
             take: cursor.take.map(|take| take.saturating_sub(returned)),
-            query: self.fingerprint(outer),
+            bound_to: self.binding(outer, &requested),
             ..cursor
         });
         Ok((finished, next))

@@ -13,12 +13,12 @@ use pleiad_sql::rank::{ScoredItem, fuse};
 use pleiad_sql::run::{PageSize, RowSet};
 
 use super::cursor::{CursorPosition, QueryCursor};
-use super::page::{CrossPartition, MATERIALIZED, PageRequest, PageTask, QueryPage, wrong_query_error};
+use super::page::{CrossPartition, MATERIALIZED, PageRequest, PageTask, QueryPage};
 use super::page_cost::PageCost;
 use super::report::QueryReport;
 use super::route;
 use super::stop::Stop;
-use crate::feed::FeedRange;
+use crate::feed::{self, FeedRange};
 use crate::response::PartitionLsn;
 
 impl PageTask {
@@ -83,18 +83,21 @@ impl PageTask {
         select: &Select,
         page: PageRequest<'_>,
     ) -> Result<(RowSet, Option<QueryCursor>)> {
-        let query = self.fingerprint(select);
+        let requested = [feed::resolve(&self.at, page.scope)?.keys];
         let passed = match page.from {
             None => 0,
-            Some(cursor) if cursor.query != query => return Err(wrong_query_error()),
-            Some(cursor) => cursor.passed,
+            Some(cursor) => {
+                self.check_binding(cursor, select, &requested)?;
+                cursor.passed
+            }
         };
         let to_usize = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
         let (skip, take) = hybrid.window();
         let rows = rows.iter().skip(to_usize(skip)).take(take.map_or(usize::MAX, to_usize));
         let (returned, more) = fill_page(rows.skip(to_usize(passed)), page.size);
         let passed = passed + returned.len() as u64;
-        let next = more.then_some(QueryCursor { query, skip: 0, take: None, passed, at: CursorPosition::Row(passed) });
+        let (bound_to, at) = (self.binding(select, &requested), CursorPosition::Row(passed));
+        let next = more.then_some(QueryCursor { bound_to, skip: 0, take: None, passed, at });
         Ok((returned, next))
     }
 }

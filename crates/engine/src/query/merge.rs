@@ -17,7 +17,7 @@ use pleiad_sql::run::{self, Finished, PageSize, PageStart, RowPipeline};
 use super::cursor::{CursorPosition, RangeCursor, WHOLE_ITEM, unfinished};
 use super::document::StoredItem;
 use super::index_lookup::{IndexSearcher, PostingList};
-use super::page::PageTask;
+use super::page::{PageReach, PageTask};
 use super::page_cost::PageCost;
 use super::page_thread::PageThread;
 use super::planner::{AccessPath, OrderStrategy, PlanRequest, plan_slice};
@@ -44,6 +44,8 @@ pub struct PageExecutor<'p> {
     pub text_aggregates: Option<Vec<TextAggregate<'p>>>,
     pub start: PageStart,
     pub size: PageSize,
+    /// How much of a sequence of slices the page reads.
+    pub reach: PageReach,
 }
 
 pub fn is_stream(block: &Block) -> bool {
@@ -151,7 +153,7 @@ impl<'p> PageExecutor<'p> {
                     let at = run::ResumePoint::Item { docnum: cursor.docnum, rows: cursor.rows };
                     (cursor, Some(at))
                 }
-                ScanEnd::Exhausted if !self.task.deadline.is_elapsed()? => continue,
+                ScanEnd::Exhausted if !self.ends_after(&slice.partition, remaining.front())? => continue,
                 // The next page begins with the next slice: it makes progress, however little time it has.
                 ScanEnd::Exhausted => match remaining.pop_front() {
                     Some(RangeCursor { keys, docnum, rows }) => {
@@ -167,6 +169,13 @@ impl<'p> PageExecutor<'p> {
             return Ok((finished, next));
         }
         Ok((pipeline.finish(None)?, None))
+    }
+
+    /// Whether the page ends with a finished slice of this partition, although another range follows.
+    fn ends_after(&self, partition: &Partition, next: Option<&RangeCursor>) -> Result<bool> {
+        let is_elsewhere = |next: &RangeCursor| !partition.range.keys.contains(&next.keys.min);
+        let is_complete = self.reach == PageReach::Partition && next.is_some_and(is_elsewhere);
+        Ok(is_complete || self.task.deadline.is_elapsed()?)
     }
 
     fn run_slice(

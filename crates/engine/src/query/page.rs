@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use pleiad_model::env::Env;
+use pleiad_model::partition_key::{EpkRange, PartitionKey};
 use pleiad_model::{Error, Fact, Kind, Result};
 use pleiad_partition::price;
 use pleiad_sql::advice::advice;
@@ -26,7 +27,7 @@ use pleiad_sql::{Parameters, check};
 use pleiad_storage::Blocking;
 use tokio::runtime::Handle;
 
-use super::cursor::{CursorPosition, QueryCursor, RangeCursor, overlaps, remaining};
+use super::cursor::{CursorBinding, CursorPosition, QueryCursor, RangeCursor, is_within, overlaps, remaining, stretch};
 use super::functions::UserDefinedFunctions;
 use super::merge::{PageExecutor, cores, is_stream};
 use super::page_cost::PageCost;
@@ -76,9 +77,18 @@ pub struct ReportOptions {
 pub enum CrossPartition {
     Forbidden,
     /// The client merges the results of the partitions.
-    ByClient,
+    ByClient(PageReach),
     /// The server merges them.
     ByServer,
+}
+
+/// How much a page reads of a cross-partition query that needs no merging.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageReach {
+    /// One partition: the page may be short or empty, although others follow.
+    Partition,
+    /// As many partitions as it takes to fill the page.
+    Container,
 }
 
 #[derive(Debug)]
@@ -280,6 +290,17 @@ pub(super) struct PageRequest<'p> {
     pub began: Instant,
 }
 
+impl PageRequest<'_> {
+    /// Rows that another query reads come from all partitions.
+    fn reach(&self) -> PageReach {
+        match self.cross_partition {
+            _ if self.size.rows == MATERIALIZED.rows => PageReach::Container,
+            CrossPartition::ByClient(reach) if *self.scope == FeedRange::Container => reach,
+            _ => PageReach::Container,
+        }
+    }
+}
+
 impl PageTask {
     /// Runs the page on this thread, which `blocking` describes: `Thread` or `Inline`.
     pub(super) fn run(&self, blocking: Blocking) -> Result<EngineResponse<QueryPage>, PageRetry> {
@@ -398,7 +419,7 @@ impl PageTask {
         }
         let routed = route::routed_ranges(&self.at, page.scope, select, page.bind, page.cross_partition)?;
         let whole = || CursorPosition::Ranges(routed.ranges.iter().cloned().map(RangeCursor::whole).collect());
-        let cursor = self.cursor(select, block, page.from, whole)?;
+        let cursor = self.cursor(select, block, page.from, &routed.ranges, whole)?;
         let order = index_predicate::order_paths(block);
         let usable = container.schema.usable_index();
         let ordering = order_strategy(block, order.as_deref(), usable, self.query.enable_scan)?;
@@ -416,6 +437,7 @@ impl PageTask {
             text_aggregates: index_predicate::text_aggregates(block),
             start: cursor.start(),
             size: page.size,
+            reach: page.reach(),
         };
         executor.expand_resume_key(cost)?;
         let cursors = match &cursor.at {
@@ -438,7 +460,7 @@ impl PageTask {
             (finished, next)
         };
         let next = next.zip(finished.next).map(|(at, start)| QueryCursor {
-            query: self.fingerprint(select),
+            bound_to: self.binding(select, &routed.ranges),
             skip: start.skip,
             take: start.take,
             passed: cursor.passed + cursor.skip.saturating_sub(start.skip) + finished.rows.len() as u64,
@@ -470,14 +492,39 @@ impl PageTask {
         select: &Select,
         block: &Block,
         from: Option<&QueryCursor>,
+        requested: &[EpkRange],
         beginning: impl FnOnce() -> CursorPosition,
     ) -> Result<QueryCursor> {
-        match from {
-            Some(cursor) if cursor.query != self.fingerprint(select) => Err(wrong_query_error()),
-            Some(cursor) => Ok(cursor.clone()),
-            // The fingerprint of the query is set when there is another page.
-            None => Ok(QueryCursor { query: 0, skip: block.offset, take: block.take, passed: 0, at: beginning() }),
+        let Some(cursor) = from else {
+            // The cursor is bound to the query when there is another page.
+            let (bound_to, skip, take) = (CursorBinding::Item, block.offset, block.take);
+            return Ok(QueryCursor { bound_to, skip, take, passed: 0, at: beginning() });
+        };
+        if cursor.bound_to == CursorBinding::Item {
+            return after_item(block, cursor);
         }
+        self.check_binding(cursor, select, requested)?;
+        Ok(cursor.clone())
+    }
+
+    /// A cursor is valid for its query over its stretch of the hash space, however a request names that, and over parts
+    /// of it, such as the children of a split. A position that counts rows is not: a part has other rows.
+    pub(super) fn check_binding(&self, cursor: &QueryCursor, select: &Select, requested: &[EpkRange]) -> Result<()> {
+        let is_valid = match &cursor.bound_to {
+            CursorBinding::QueryAndKey(fingerprint) => *fingerprint == self.fingerprint(select, self.query.scope.key()),
+            CursorBinding::Query { fingerprint, stretch: of } => {
+                *fingerprint == self.fingerprint(select, None)
+                    && requested.iter().all(|range| is_within(range, of))
+                    && (!matches!(cursor.at, CursorPosition::Row(_)) || is_within(of, &stretch(requested)))
+            }
+            CursorBinding::Item => false,
+        };
+        if is_valid { Ok(()) } else { Err(wrong_query_error()) }
+    }
+
+    /// Binds a cursor to this query over the requested ranges.
+    pub(super) fn binding(&self, select: &Select, requested: &[EpkRange]) -> CursorBinding {
+        CursorBinding::Query { fingerprint: self.fingerprint(select, None), stretch: stretch(requested) }
     }
 
     pub(super) fn context(&self) -> Context<'_> {
@@ -491,8 +538,8 @@ impl PageTask {
         }
     }
 
-    /// Identifies the query: a cursor of one query is invalid for another.
-    pub(super) fn fingerprint(&self, select: &Select) -> u64 {
+    /// Identifies the query: a cursor of one query is invalid for another. Older cursors cover the partition key, too.
+    fn fingerprint(&self, select: &Select, key: Option<&PartitionKey>) -> u64 {
         let mut hasher = Fingerprint(FNV_BASIS);
         match select.order_by {
             // A client that resumes a sorted query may narrow its filter. The cursor is a sort key and stays valid.
@@ -500,7 +547,7 @@ impl PageTask {
             None => self.query.text.hash(&mut hasher),
         }
         self.query.parameters.hash(&mut hasher);
-        if let FeedRange::PartitionKey(key) = &self.query.scope {
+        if let Some(key) = key {
             key.to_json().hash(&mut hasher);
         }
         self.at.container().rid.to_string().hash(&mut hasher);
@@ -526,7 +573,19 @@ impl Hasher for Fingerprint {
     }
 }
 
-pub(super) fn wrong_query_error() -> Error {
+/// Where a page begins after an item that a cursor of another server names.
+fn after_item(block: &Block, cursor: &QueryCursor) -> Result<QueryCursor> {
+    if !is_stream(block) || !block.reads_items || !block.sources.is_empty() {
+        return Err(Error::invalid(
+            "Invalid Continuation Token: it names an item, and this query cannot continue after an item. Start again without it.",
+        ));
+    }
+    let skip = if cursor.passed == 0 { block.offset } else { 0 };
+    let take = block.take.map(|take| take.saturating_sub(cursor.passed));
+    Ok(QueryCursor { skip, take, ..cursor.clone() })
+}
+
+fn wrong_query_error() -> Error {
     Error::invalid("The continuation token belongs to another query: start again without it.")
 }
 

@@ -32,7 +32,7 @@ pub struct PartitionSlice {
 }
 
 /// A query without a partition key is routed by its filter; if that leaves more than one key, the client must have
-/// allowed cross-partition queries.
+/// allowed cross-partition queries. A client that merges has to merge whatever the filter says, as in the service.
 pub fn routed_ranges(
     at: &Admitted,
     scope: &FeedRange,
@@ -47,17 +47,18 @@ pub fn routed_ranges(
     let Some(definition) = &at.container().schema.key else {
         return Ok(RoutedRanges { ranges: vec![EpkRange::FULL], is_one_key: false });
     };
+    check_merge(select, cross_partition)?;
     let keys = match pruning::prune(select, bind, definition) {
         PrunedKeys::None => return Ok(RoutedRanges { ranges: Vec::new(), is_one_key: true }),
         PrunedKeys::Keys(keys) => keys,
         PrunedKeys::All => {
-            check_cross_partition(select, cross_partition)?;
+            check_enabled(cross_partition)?;
             return Ok(RoutedRanges { ranges: vec![EpkRange::FULL], is_one_key: false });
         }
     };
     let is_one_key = keys.len() == 1 && keys.iter().all(|key| key.matches_shape(definition));
     if !is_one_key {
-        check_cross_partition(select, cross_partition)?;
+        check_enabled(cross_partition)?;
     }
     let mut ranges: Vec<EpkRange> = Vec::new();
     for key in &keys {
@@ -68,11 +69,17 @@ pub fn routed_ranges(
     Ok(RoutedRanges { ranges, is_one_key })
 }
 
-fn check_cross_partition(select: &Select, cross_partition: CrossPartition) -> Result<()> {
+fn check_enabled(cross_partition: CrossPartition) -> Result<()> {
     match cross_partition {
         CrossPartition::Forbidden => Err(Fact::CrossPartitionDisabled.into()),
-        CrossPartition::ByClient if query_plan::needs_merge(select) => Err(Fact::MergeLeftToClient.into()),
-        CrossPartition::ByClient | CrossPartition::ByServer => Ok(()),
+        CrossPartition::ByClient(_) | CrossPartition::ByServer => Ok(()),
+    }
+}
+
+fn check_merge(select: &Select, cross_partition: CrossPartition) -> Result<()> {
+    match cross_partition {
+        CrossPartition::ByClient(_) if query_plan::needs_merge(select) => Err(Fact::MergeLeftToClient.into()),
+        _ => Ok(()),
     }
 }
 

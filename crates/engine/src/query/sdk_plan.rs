@@ -3,8 +3,10 @@
 use pleiad_model::{Result, Value};
 use pleiad_sql::Parameters;
 use pleiad_sql::compile::BindContext;
-use pleiad_sql::query_plan::query_plan;
+use pleiad_sql::query_plan::{needs_merge, query_plan};
 
+use super::statement_cache;
+use crate::feed::FeedRange;
 use crate::{Action, Admitted, Engine};
 
 /// The features of the most capable client.
@@ -28,5 +30,13 @@ impl Engine {
         let bind = BindContext { parameters, geospatial, embeddings, full_text, started_ms: None };
         let features = features.unwrap_or(ALL_FEATURES);
         query_plan(text, bind, at.container().schema.key.as_ref(), features)
+    }
+
+    /// Whether a client that executed the query without a plan has to execute it with one, to continue after a change
+    /// of the partitions. By partition key it has not: the current partitions answer a request for a key completely.
+    pub fn requires_plan(&self, at: &Admitted, text: &str, scope: &FeedRange) -> Result<bool> {
+        at.check(Action::ExecuteQuery)?;
+        let is_by_range = matches!(scope, FeedRange::PartitionKeyRange(_) | FeedRange::EffectiveKeys(..));
+        Ok(is_by_range && needs_merge(&statement_cache::get_or_parse(text)?.select))
     }
 }

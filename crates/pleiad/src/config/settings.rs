@@ -17,7 +17,7 @@ use super::keys::ConfiguredKeys;
 use super::port::{self, PortPlan};
 use super::precedence::{Environment, FlagValues, RawSettings, config_path};
 use super::table::{ParsedSettings, RunMode};
-use super::value::{Consistency, DurabilityMode, LogFormat, LogLevel, Tls, Url};
+use super::value::{Consistency, CrossPartitionPage, DurabilityMode, LogFormat, LogLevel, Tls, Url};
 use crate::seed::Declaration;
 
 #[derive(Debug)]
@@ -53,6 +53,8 @@ pub struct Settings {
     pub partition_bytes_max: u64,
     pub copy_bytes_per_s: u64,
     pub key_bytes_max: u64,
+
+    pub cross_partition_page: CrossPartitionPage,
 
     pub rate_limit: bool,
     pub serverless: bool,
@@ -177,6 +179,7 @@ fn derive_settings(
         ranges_initial: ranges_initial(parsed.initial_ranges)?,
         partition_bytes_max: parsed.partition_max_bytes.map_or(limits.partition_bytes_max, |bytes| bytes.0.get()),
         key_bytes_max: parsed.key_max_bytes.map_or(limits.key_bytes_max, |bytes| bytes.0.get()),
+        cross_partition_page: parsed.cross_partition_page,
         rate_limit: parsed.rate_limit,
         serverless: parsed.serverless,
         burst_capacity: parsed.burst_capacity,

@@ -14,7 +14,8 @@ use pleiad_model::Result;
 use super::keys::AccountKey;
 use super::precedence::RawSettings;
 use super::value::{
-    ByteCount, Consistency, DurabilityMode, Field, HostName, LogFormat, LogLevel, Profile, Tls, Url, ValueArity,
+    ByteCount, Consistency, CrossPartitionPage, DurabilityMode, Field, HostName, LogFormat, LogLevel, Profile, Tls,
+    Url, ValueArity,
 };
 
 /// The two modes of the server: `pleiad dev` and `pleiad serve`.
@@ -266,6 +267,12 @@ settings! {
             dev Derived("20GiB, or what `profile` says"), serve Derived("20GiB, or what `profile` says");
         /// Maximum data that a split or merge copies per second.
         "copy-max-bytes" copy_max_bytes: ByteCount, "bytes", Anywhere, dev Is("256MiB"), serve Is("256MiB");
+        /// How much a page of a cross-partition query reads, if the client has nothing to merge.
+        /// `partition`: one physical partition, as in the service, so that a page can be short or
+        /// empty although others follow. `container`: as many partitions as it takes to fill the
+        /// page.
+        "cross-partition-page" cross_partition_page: CrossPartitionPage, "", Anywhere,
+            dev Is("partition"), serve Is("partition");
         /// Limits profile: the limits that the service documented in that year, or today's.
         "profile" profile: Profile, "", Anywhere, dev Is("current"), serve Is("current");
     }

@@ -223,6 +223,20 @@ impl From<Consistency> for pleiad_model::Consistency {
 }
 
 choice! {
+    /// How much a page reads of a cross-partition query that needs no merging.
+    CrossPartitionPage { Partition = "partition", Container = "container" }
+}
+
+impl From<CrossPartitionPage> for pleiad_engine::PageReach {
+    fn from(page: CrossPartitionPage) -> Self {
+        match page {
+            CrossPartitionPage::Partition => Self::Partition,
+            CrossPartitionPage::Container => Self::Container,
+        }
+    }
+}
+
+choice! {
     /// The limits profile: the service's limits of that year, or the current ones.
     Profile { Of2016 = "2016", Of2017 = "2017", Of2018 = "2018", Current = "current" }
 }

@@ -1,7 +1,8 @@
 //! Query steps: run a query as clients page through it.
 //!
 //! Checked for every query: the rows are the same with page sizes of 100, 1 and 2; every result page except the last is
-//! full, and only the last has no continuation. The server merges results across partitions.
+//! full, and only the last has no continuation. The server merges results across partitions. Pages of a client that
+//! merges itself may be short or empty.
 //!
 //! ```text
 //! query any order   key ["x"]   +plan          its words
@@ -137,8 +138,10 @@ impl Runner<'_> {
         let mut next = first.header("x-ms-continuation").map(str::to_owned);
         let mut row_count = rows.len();
         let mut pages = 1;
+        // A client that merges gets pages of one partition each.
+        let may_be_short = step.words.option("across") == Some("client");
         while let Some(token) = next {
-            if row_count != size {
+            if row_count != size && !may_be_short {
                 return Err(format!("page {pages} of {size} rows has {row_count} and another follows"));
             }
             if step.words.has("restart") && pages == 1 {
@@ -153,7 +156,7 @@ impl Runner<'_> {
             }
             row_count = render::rows(json.as_ref()).len();
             pages += 1;
-            if row_count == 0 || pages > PAGES_MAX {
+            if row_count == 0 && !may_be_short || pages > PAGES_MAX {
                 return Err(format!("page {pages} of {size} rows is empty, or there is no end of pages"));
             }
             rows.extend_from_slice(render::rows(json.as_ref()));

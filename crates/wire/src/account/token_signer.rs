@@ -4,8 +4,8 @@
 //! base64url( bytes │ tag 32 )     tag = HMAC-SHA256 with the account's secret over the owner and the bytes
 //! ```
 //!
-//! The first byte distinguishes all tokens that this secret signs: 2 is for queries, 4 for feeds, 5 for resource tokens
-//! and 99 (`c`) for change feeds; 3 is not in use.
+//! The first byte distinguishes all tokens that this secret signs: 2 and 6 are for queries, 4 and 7 for feeds, 5 for
+//! resource tokens and 99 (`c`) for change feeds; 3 is not in use.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -1,13 +1,15 @@
 //! Continuation tokens: opaque to clients, compact, and signed, so that only unmodified tokens are accepted.
 //!
 //! ```text
-//! version u8 │ ranges u8    │ min len u8 │ min │ max len u8 │ max │ after u64 │ …
-//! 04         │ 01           │ 00         │     │ 01         │ ff  │ 00…07     │
+//! version u8 │ stretch        │ ranges u8 │ min len u8 │ min │ max len u8 │ max │ after u64 │ …
+//! 07         │ 00 │ 01 ff     │ 01        │ 00         │     │ 01         │ ff  │ 00…07     │
+//! 04         │               │ 01        │ 00         │     │ 01         │ ff  │ 00…07     │
 //! ```
 //!
 //! The account's token signer seals these bytes for the owner's `_rid`: a token survives a restart, but not an edit or a
-//! change of container. Metadata feeds use the same form with one range, the full one. Version 1 had a single range and
-//! is no longer accepted.
+//! change of container. The stretch of the hash space that the token is bound to has the form of a range. Version 4 has
+//! none: metadata feeds use it with one range, the full one, and read feeds used it before. Version 1 had a single range
+//! and is no longer accepted.
 
 use pleiad_engine::{FeedCursor, RangeCursor};
 use pleiad_model::partition_key::{EffectiveKey, EpkRange};
@@ -16,9 +18,11 @@ use pleiad_model::{Error, Result};
 use crate::account::TokenSigner;
 
 mod changes; // positions in a change feed
+pub mod gateway; // JSON around tokens, and the service's text
 mod query; // positions in a query
 
-const VERSION: u8 = 4;
+const VERSION: u8 = 7;
+const WITHOUT_STRETCH: u8 = 4;
 /// Only a split between two pages divides a range in progress, so tokens with this many ranges do not occur in
 /// practice.
 const RANGES_MAX: usize = 255;
@@ -26,11 +30,18 @@ const RANGES_MAX: usize = 255;
 impl TokenSigner {
     /// `owner` is the rid text of the container or feed that the position belongs to.
     pub fn issue(&self, owner: &str, position: &FeedCursor) -> String {
-        let ranges = position.0.get(..position.0.len().min(RANGES_MAX)).unwrap_or_default();
-        let mut out = vec![VERSION, ranges.len() as u8];
+        let ranges = position.ranges.get(..position.ranges.len().min(RANGES_MAX)).unwrap_or_default();
+        let mut out = Vec::new();
+        match &position.stretch {
+            Some(stretch) => {
+                out.push(VERSION);
+                put_range(&mut out, stretch);
+            }
+            None => out.push(WITHOUT_STRETCH),
+        }
+        out.push(ranges.len() as u8);
         for range in ranges {
-            put_key(&mut out, &range.keys.min);
-            put_key(&mut out, &range.keys.max);
+            put_range(&mut out, &range.keys);
             out.extend_from_slice(&range.docnum.to_be_bytes());
         }
         self.seal(owner, out)
@@ -42,21 +53,37 @@ impl TokenSigner {
 
     fn open(&self, owner: &str, token: &str) -> Option<FeedCursor> {
         let signed = self.unseal(owner, token)?;
-        let ([version, count], mut rest) = signed.split_first_chunk::<2>()?;
+        let (version, rest) = signed.split_first()?;
+        let (stretch, rest) = match *version {
+            VERSION => take_range(rest).map(|(stretch, rest)| (Some(stretch), rest))?,
+            WITHOUT_STRETCH => (None, rest),
+            _ => return None,
+        };
+        let (count, mut rest) = rest.split_first()?;
         let mut ranges: Vec<RangeCursor> = Vec::with_capacity(usize::from(*count));
         for _ in 0..*count {
-            let (min, after) = take_key(rest)?;
-            let (max, after) = take_key(after)?;
+            let (keys, after) = take_range(rest)?;
             let (docnum, after) = after.split_first_chunk::<8>()?;
-            ranges.extend(FeedCursor::after(EpkRange { min, max }, u64::from_be_bytes(*docnum)).0);
+            ranges.extend(FeedCursor::after(keys, u64::from_be_bytes(*docnum)).ranges);
             rest = after;
         }
-        (*version == VERSION && rest.is_empty()).then_some(FeedCursor(ranges))
+        rest.is_empty().then_some(FeedCursor { ranges, stretch })
     }
 }
 
 fn invalid() -> Error {
     Error::invalid("Invalid Continuation Token: it is not of this request. Start again without it.")
+}
+
+fn put_range(out: &mut Vec<u8>, range: &EpkRange) {
+    put_key(out, &range.min);
+    put_key(out, &range.max);
+}
+
+fn take_range(bytes: &[u8]) -> Option<(EpkRange, &[u8])> {
+    let (min, rest) = take_key(bytes)?;
+    let (max, rest) = take_key(rest)?;
+    Some((EpkRange { min, max }, rest))
 }
 
 fn put_key(out: &mut Vec<u8>, key: &EffectiveKey) {
@@ -89,6 +116,14 @@ mod tests {
         assert!(theirs.redeem("AAAA", &token).is_err());
     }
 
+    /// Given out by a version whose tokens had no stretch.
+    #[test]
+    fn an_older_token_is_accepted() {
+        let older = "BAEAAf8AAAAAAAAAB7wur3GVADZFuabNg_FeATClGHbjXpZvjPHlTX9VYkmT";
+        let tokens = TokenSigner::new(&[7; 32]);
+        assert_eq!(tokens.redeem("AAAA", older).unwrap(), position(7, &[], &[0xFF]));
+    }
+
     proptest! {
         #[test]
         fn tokens_round_trip_within_a_kilobyte(after: u64, min in proptest::collection::vec(any::<u8>(), 0..116), max in proptest::collection::vec(any::<u8>(), 0..116)) {
@@ -96,7 +131,8 @@ mod tests {
             let token = tokens.issue("AAAA", &position(after, &min, &max));
             prop_assert!(token.len() <= 1024);
             prop_assert_eq!(tokens.redeem("AAAA", &token).unwrap(), position(after, &min, &max));
-            let two = FeedCursor([position(after, &min, &max).0, position(0, &max, &[0xFF]).0].concat());
+            let ranges = [position(after, &min, &max).ranges, position(0, &max, &[0xFF]).ranges].concat();
+            let two = FeedCursor { ranges, stretch: Some(EpkRange::FULL) };
             prop_assert_eq!(tokens.redeem("AAAA", &tokens.issue("AAAA", &two)).unwrap(), two);
         }
 

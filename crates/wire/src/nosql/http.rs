@@ -3,6 +3,7 @@
 //!
 //! Invariant: below `nosql`, only this module and its children know methods, headers and status lines.
 
+pub mod headers; // which headers have an effect
 mod decode; // an operation from a request
 mod encode; // a reply as a response
 pub mod signature; // the caller of a request
@@ -113,6 +114,9 @@ impl NosqlHttp {
             let signed = signed_address(parts, address)?;
             let signing = signed.as_ref().unwrap_or(address).signing();
             let caller = self.caller(parts, signing, is_read).await?;
+            if let Some(feature) = operation.options.refused {
+                return Err(Error::unsupported(feature).into());
+            }
             let received = self.body(connection, &parts.method, body).await?;
             operation.body = received.bytes.clone();
             self.api.execute(&operation, &caller).await

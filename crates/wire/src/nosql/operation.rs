@@ -128,6 +128,8 @@ pub struct OperationOptions<'a> {
     /// A date, such as `2018-12-31`; `None` means the newest.
     pub api_version: Option<&'a str>,
     pub sdk: Sdk,
+    /// A feature that the request asks for and this server does not have.
+    pub refused: Option<&'static str>,
     /// The id of this request in the client's and the server's logs.
     pub activity: ActivityId,
     /// The endpoint as the client spells it; empty where the protocol has none.
@@ -167,6 +169,8 @@ pub struct OperationOptions<'a> {
     /// The server executes a cross-partition query completely, for clients that cannot merge partitions themselves.
     pub cross_partition_by_server: bool,
     pub enable_scan: bool,
+    /// The client executes the query without a plan and is told whether it needs one.
+    pub is_optimistic: bool,
     /// The features that the client can execute itself, for a query plan.
     pub query_features: &'a str,
     pub report: ReportOptions,

@@ -37,6 +37,8 @@ pub struct Metadata {
     pub retry_after_ms: Option<u64>,
     pub throttle: Option<Box<Throttle>>,
     pub query: Option<Box<QueryMetadata>>,
+    /// Whether a client that executed a query without a plan has to execute it with one.
+    pub requires_plan: Option<bool>,
     pub container: Option<Box<ContainerMetadata>>,
     pub offer: Option<OfferMetadata>,
     /// What a script logged.
@@ -86,6 +88,7 @@ impl Default for Metadata {
             retry_after_ms: None,
             throttle: None,
             query: None,
+            requires_plan: None,
             container: None,
             offer: None,
             script_log: None,

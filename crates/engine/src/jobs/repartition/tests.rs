@@ -568,7 +568,7 @@ async fn in_one_page(engine: &Engine, at: &crate::Admitted, range: u32, text: &s
         text: text.to_owned(),
         parameters: crate::Parameters::default(),
         scope: FeedRange::PartitionKeyRange(range),
-        cross_partition: crate::CrossPartition::ByClient,
+        cross_partition: crate::CrossPartition::ByClient(crate::PageReach::Partition),
         size: crate::PageSize { rows: 1000, bytes: 1 << 20 },
         from: None,
         report: crate::ReportOptions::default(),

@@ -56,6 +56,7 @@ pub const LIMITS: PartitionLimits = PartitionLimits {
     },
     copy_bytes_per_s: u64::MAX,
     parallelism: Parallelism::DEFAULT,
+    cross_partition_page: PageReach::Partition,
 };
 
 const CONTAINER: ContainerName<'static> = ContainerName::Named { database: "db", container: "c" };

@@ -1,24 +1,27 @@
 //! Query continuations: the position at which the next page starts.
 //!
 //! ```text
-//! version u8 │ query u64 │ skip │ take + 1, 0 for all │ passed │ kind u8 │ …
-//!  02        │ fingerprint                                     │ 01 │ count, then min, max, docnum, rows of each range
-//!                                                              │ 02 │ the last row's key
-//!                                                              │ 03 │ rows
-//!                                                              │ 04 │ bytes of the key │ hash 16 │ end 12 │ its prefix
+//! version u8 │ query u64 │ stretch │ skip │ take + 1, 0 for all │ passed │ kind u8 │ …
+//!  06        │ fingerprint │ min, max                                    │ 01 │ count, then min, max, docnum, rows of each range
+//!                                                                        │ 02 │ the last row's key
+//!                                                                        │ 03 │ rows
+//!                                                                        │ 04 │ bytes of the key │ hash 16 │ end 12 │ its prefix
+//!  02        │ fingerprint, of the partition key too; no stretch: given out by older versions
 //! ```
 //!
 //! Numbers without a width are LEB128. Effective keys have their length before them.
 
-use pleiad_engine::{CursorPosition, KeyDigest, QueryCursor, RangeCursor, ResumeKey};
+use pleiad_engine::{CursorBinding, CursorPosition, KeyDigest, QueryCursor, RangeCursor, ResumeKey};
 use pleiad_model::Result;
 use pleiad_model::partition_key::EpkRange;
 
-use super::{invalid, take_key};
+use super::gateway::{Continuation, ItemPositions, begins_in, first_range, wrap};
+use super::{invalid, put_range, take_range as take_keys};
 use crate::account::TokenSigner;
 use crate::account::token_signer::TAG_BYTES;
 
-const VERSION: u8 = 2;
+const VERSION: u8 = 6;
+const WITHOUT_STRETCH: u8 = 2;
 const RANGES: u8 = 1;
 const KEY: u8 = 2;
 const ROW: u8 = 3;
@@ -36,14 +39,49 @@ impl TokenSigner {
         self.seal(owner, encode(&cursor.shortened(key_bytes)))
     }
 
-    pub fn redeem_query(&self, owner: &str, token: &str) -> Result<QueryCursor> {
-        self.unseal(owner, token).and_then(|bytes| decode(&bytes)).ok_or_else(invalid)
+    /// The same in the gateway's JSON.
+    pub fn issue_gateway_query(&self, owner: &str, cursor: &QueryCursor, bytes_max: usize) -> String {
+        let range = match &cursor.at {
+            CursorPosition::Ranges(ranges) => first_range(ranges),
+            CursorPosition::Key(_) | CursorPosition::Row(_) => &EpkRange::FULL,
+        };
+        let around = wrap("", range).len();
+        wrap(&self.issue_query(owner, cursor, bytes_max.saturating_sub(around)), range)
+    }
+
+    /// Text of the service without a range is in `place`, if the request names one.
+    pub fn redeem_query(&self, owner: &str, text: &str, place: Option<&EpkRange>) -> Result<QueryCursor> {
+        let continuation = Continuation::parse(text).ok_or_else(invalid)?;
+        if let Some((token, range)) = continuation.token()
+            && let Some(cursor) = self.unseal(owner, token).and_then(|bytes| decode(&bytes))
+        {
+            let is_there = match &cursor.at {
+                CursorPosition::Ranges(ranges) => begins_in(ranges, range),
+                CursorPosition::Key(_) | CursorPosition::Row(_) => true,
+            };
+            return if is_there { Ok(cursor) } else { Err(invalid()) };
+        }
+        let ItemPositions { ranges, rows } = continuation.items(owner, place).ok_or_else(invalid)?;
+        let (bound_to, at) = (CursorBinding::Item, CursorPosition::Ranges(ranges));
+        Ok(QueryCursor { bound_to, skip: 0, take: None, passed: rows, at })
     }
 }
 
 fn encode(cursor: &QueryCursor) -> Vec<u8> {
-    let mut out = vec![VERSION];
-    out.extend_from_slice(&cursor.query.to_be_bytes());
+    let mut out = Vec::new();
+    match &cursor.bound_to {
+        CursorBinding::Query { fingerprint, stretch } => {
+            out.push(VERSION);
+            out.extend_from_slice(&fingerprint.to_be_bytes());
+            put_range(&mut out, stretch);
+        }
+        CursorBinding::QueryAndKey(fingerprint) => {
+            out.push(WITHOUT_STRETCH);
+            out.extend_from_slice(&fingerprint.to_be_bytes());
+        }
+        // The engine binds every cursor that it returns. This token is not accepted.
+        CursorBinding::Item => {}
+    }
     put_number(cursor.skip, &mut out);
     put_number(cursor.take.map_or(0, |take| take.saturating_add(1)), &mut out);
     put_number(cursor.passed, &mut out);
@@ -78,20 +116,24 @@ fn encode_resume_key(key: &ResumeKey, out: &mut Vec<u8>) {
 }
 
 fn encode_range(range: &RangeCursor, out: &mut Vec<u8>) {
-    for key in [&range.keys.min, &range.keys.max] {
-        out.push(key.as_bytes().len() as u8); // effective keys are at most 115 bytes long
-        out.extend_from_slice(key.as_bytes());
-    }
+    put_range(out, &range.keys);
     put_number(range.docnum, out);
     put_number(range.rows, out);
 }
 
 fn decode(bytes: &[u8]) -> Option<QueryCursor> {
     let (&version, rest) = bytes.split_first()?;
-    if version != VERSION {
-        return None;
-    }
     let (query, mut rest) = rest.split_first_chunk::<8>()?;
+    let fingerprint = u64::from_be_bytes(*query);
+    let bound_to = match version {
+        VERSION => {
+            let (stretch, after) = take_keys(rest)?;
+            rest = after;
+            CursorBinding::Query { fingerprint, stretch }
+        }
+        WITHOUT_STRETCH => CursorBinding::QueryAndKey(fingerprint),
+        _ => return None,
+    };
     let skip = take_number(&mut rest)?;
     let take = take_number(&mut rest)?.checked_sub(1);
     let passed = take_number(&mut rest)?;
@@ -106,7 +148,7 @@ fn decode(bytes: &[u8]) -> Option<QueryCursor> {
         ROW => CursorPosition::Row(take_number(&mut rest)?),
         _ => return None,
     };
-    rest.is_empty().then_some(QueryCursor { query: u64::from_be_bytes(*query), skip, take, passed, at })
+    rest.is_empty().then_some(QueryCursor { bound_to, skip, take, passed, at })
 }
 
 fn take_digest(rest: &mut &[u8]) -> Option<KeyDigest> {
@@ -124,11 +166,10 @@ fn take_ranges(rest: &mut &[u8]) -> Option<Vec<RangeCursor>> {
 }
 
 fn take_range(rest: &mut &[u8]) -> Option<RangeCursor> {
-    let (min, after) = take_key(rest)?;
-    let (max, after) = take_key(after)?;
+    let (keys, after) = take_keys(rest)?;
     *rest = after;
     let (docnum, rows) = (take_number(rest)?, take_number(rest)?);
-    Some(RangeCursor { keys: EpkRange { min, max }, docnum, rows })
+    Some(RangeCursor { keys, docnum, rows })
 }
 
 fn put_number(mut n: u64, out: &mut Vec<u8>) {

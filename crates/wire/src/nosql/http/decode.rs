@@ -1,7 +1,7 @@
 //! Decoder: an operation from a request's method, address and headers.
 //!
-//! Unknown headers are ignored; of a header that occurs twice, the first counts. Booleans are `True` or `true`, as the
-//! SDKs differ.
+//! Headers that are not read here have no effect or are refused: `headers` knows which. Of a header that occurs twice,
+//! the first counts. Booleans are `True` or `true`, as the SDKs differ.
 
 use std::borrow::Cow;
 use std::time::UNIX_EPOCH;
@@ -13,6 +13,7 @@ use pleiad_engine::{BucketId, ChangeMode, Priority, ThroughputRequest, Triggers}
 use pleiad_model::partition_key::{EffectiveKey, EpkRange, PartitionKey};
 use pleiad_model::{Consistency, Error, Result, json};
 
+use super::headers;
 use crate::http::ConnectionOrigin;
 use crate::nosql::address::{Address, ResourceType};
 use crate::nosql::operation::{
@@ -167,6 +168,7 @@ impl<'a> Headers<'a> {
             "x-ms-documentdb-query-enablecrosspartition" => options.cross_partition = is_true,
             "x-pleiad-cross-partition" => options.cross_partition_by_server = is_true,
             "x-ms-documentdb-query-enable-scan" => options.enable_scan = is_true,
+            "x-ms-cosmos-query-optimisticdirectexecute" => options.is_optimistic = is_true,
             "x-ms-cosmos-supported-query-features" => options.query_features = value,
             "x-ms-documentdb-populatequerymetrics" => options.report.times = is_true,
             "x-ms-cosmos-populateindexmetrics" => options.report.indexes |= is_true,
@@ -193,7 +195,7 @@ impl<'a> Headers<'a> {
             "x-ms-documentdb-populatequotainfo" => options.quota_info = is_true,
             "x-ms-documentdb-populatepartitionstatistics" => options.partition_statistics = is_true,
             "x-ms-documentdb-expiry-seconds" => options.expiry_s = expiry_s(value).into(),
-            _ => {}
+            _ => options.refused = options.refused.or_else(|| headers::check(name, value)),
         }
     }
 

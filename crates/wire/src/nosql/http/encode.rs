@@ -79,6 +79,9 @@ fn set_metadata(headers: &mut HeaderMap, metadata: Metadata, tokens: TokenForm) 
     if let Some(query) = &metadata.query {
         set_query(headers, query);
     }
+    if let Some(requires_plan) = metadata.requires_plan {
+        set(headers, REQUIRES_DISTRIBUTION, if requires_plan { "True" } else { "False" });
+    }
     if let Some(container) = &metadata.container {
         let ContainerMetadata { quota, usage, index_percent } = &**container;
         set(headers, RESOURCE_QUOTA, quota);
@@ -191,6 +194,7 @@ names! {
     QUORUM_ACKED_LSN = "x-ms-quorum-acked-lsn";
     RANGE_ID = "x-ms-documentdb-partitionkeyrangeid";
     REQUEST_CHARGE = "x-ms-request-charge";
+    REQUIRES_DISTRIBUTION = "x-ms-cosmos-query-requiresdistribution";
     RESOURCE_QUOTA = "x-ms-resource-quota";
     RESOURCE_USAGE = "x-ms-resource-usage";
     RETRY_AFTER_MS = "x-ms-retry-after-ms";

@@ -1,12 +1,14 @@
 //! Items: single-item operations and the read feed.
 
 use pleiad_engine::{Addressed, Admitted, FeedRange, ItemRead, PageLimit, Precondition, Target, Verb, WriteOptions};
+use pleiad_model::partition_key::EpkRange;
 use pleiad_model::patch::Patch;
 use pleiad_model::resource_id::ItemRid;
 use pleiad_model::{Error, Result};
 
 use super::not_allowed;
 use crate::nosql::RequestContext;
+use crate::nosql::continuation::gateway;
 use crate::nosql::encode;
 use crate::nosql::operation::{Operation, OperationKind};
 use crate::nosql::reply::{ErrorReply, Handled, Reply, in_container};
@@ -92,15 +94,24 @@ impl RequestContext<'_> {
 
     async fn list_items(&self, operation: &Operation<'_>, at: &Admitted) -> Handled {
         let rid = at.container().rid.to_string();
-        let from = operation.options.continuation.map(|token| self.tokens.redeem(&rid, token)).transpose()?;
+        let scope = current_scope(operation, at)?;
+        let place = named_place(&scope, at);
+        let redeem = |text| self.tokens.redeem_items(&rid, text, place.as_ref());
+        let from = operation.options.continuation.map(redeem).transpose()?;
         operation.options.continuation_kb_max.get()?;
         let items = operation.page_rows()?.unwrap_or(PAGE_ITEMS).min(PAGE_ITEMS_MAX);
         let limit = PageLimit { items, bytes: PAGE_BYTES_MAX };
         let session = operation.session(at)?;
-        let answer = self.engine.list_items(at, &current_scope(operation, at)?, from, limit, session).await;
+        let answer = self.engine.list_items(at, &scope, from, limit, session).await;
         let (page, served_by, charge_ru) = ErrorReply::of(answer)?;
         let body = encode::item_feed(at.container().rid, &page.records);
-        let token = page.next.map(|position| self.tokens.issue(&rid, &position));
+        let token = page.next.map(|position| {
+            let token = self.tokens.issue(&rid, &position);
+            match scope {
+                FeedRange::Container => gateway::wrap(&token, gateway::first_range(&position.ranges)),
+                _ => token,
+            }
+        });
         let reply = Reply::new(Status::Ok, body).charged(charge_ru).served_by(served_by);
         Ok(reply.item_count(page.records.len()).continuation(token))
     }
@@ -139,6 +150,13 @@ pub(super) fn current_scope(operation: &Operation<'_>, at: &Admitted) -> Result<
         at.check_current(&scope)?;
     }
     Ok(scope)
+}
+
+/// Where a position without a range is: in the key or partition that the request names, or in the only partition.
+/// Among several partitions an item alone is no position.
+pub(super) fn named_place(scope: &FeedRange, at: &Admitted) -> Option<EpkRange> {
+    let is_named = !matches!(scope, FeedRange::Container | FeedRange::EffectiveKeys(_, None));
+    (is_named || at.container().map.ranges().len() == 1).then_some(EpkRange::FULL)
 }
 
 pub(super) fn target<'a>(operation: &Operation<'a>) -> Result<Target<'a>> {

@@ -51,7 +51,7 @@ impl RequestContext<'_> {
     /// The number after which the requested page begins, and its maximum length.
     fn page_of(&self, operation: &Operation<'_>, feed: &str) -> Result<(u64, usize)> {
         let after = match operation.options.continuation {
-            Some(token) => self.tokens.redeem(feed, token)?.0.first().map_or(0, |cursor| cursor.docnum),
+            Some(token) => self.tokens.redeem(feed, token)?.ranges.first().map_or(0, |cursor| cursor.docnum),
             None => 0,
         };
         operation.options.continuation_kb_max.get()?;

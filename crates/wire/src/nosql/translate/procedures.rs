@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pleiad_engine::{
     Admitted, CursorCodec, EngineResponse, Executed, ItemWrite, QueryCursor, Script, ScriptContext, Triggers, Verb,
 };
+use pleiad_model::partition_key::EpkRange;
 use pleiad_model::{Error, Result, Value, json};
 
 use super::items::{target, write_options, written};
@@ -81,7 +82,7 @@ impl CursorCodec for ContainerTokens {
     }
 
     fn read(&self, text: &str) -> Result<QueryCursor> {
-        self.tokens.redeem_query(&self.owner, text)
+        self.tokens.redeem_query(&self.owner, text, Some(&EpkRange::FULL)) // a script sees one partition key
     }
 }
 

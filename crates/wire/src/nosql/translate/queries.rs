@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use pleiad_engine::{Admitted, CrossPartition, ItemQuery, PageSize, Parameters, QueryPage};
+use pleiad_engine::{Admitted, CrossPartition, FeedRange, ItemQuery, PageReach, PageSize, Parameters, QueryPage};
 use pleiad_model::{Error, Result, Value, json};
 
-use super::items::current_scope;
+use super::items::{current_scope, named_place};
 use crate::nosql::RequestContext;
 use crate::nosql::operation::{Operation, OperationOptions, PageRows};
 use crate::nosql::reply::{ErrorReply, Handled, QueryMetadata, Reply};
@@ -28,13 +28,20 @@ impl RequestContext<'_> {
         let rid = at.container().rid.to_string();
         let options = &operation.options;
         let (text, parameters) = query_of(operation)?;
+        let scope = current_scope(operation, at)?;
+        let requires_plan = match options.is_optimistic {
+            true => Some(self.engine.requires_plan(at, &text, &scope)?),
+            false => None,
+        };
+        let (is_gateway, place) = (scope == FeedRange::Container, named_place(&scope, at));
+        let redeem = |text| self.tokens.redeem_query(&rid, text, place.as_ref());
         let query = ItemQuery {
             text,
             parameters,
-            scope: current_scope(operation, at)?,
-            cross_partition: cross_partition(options),
+            scope,
+            cross_partition: cross_partition(options, self.engine.limits().cross_partition_page),
             size: PageSize { rows: page_rows(options)?, bytes: PAGE_BYTES_MAX },
-            from: options.continuation.map(|token| self.tokens.redeem_query(&rid, token)).transpose()?,
+            from: options.continuation.map(redeem).transpose()?,
             report: options.report,
             enable_scan: options.enable_scan,
         };
@@ -48,8 +55,12 @@ impl RequestContext<'_> {
         let body = encode::rows(&rid, "Documents", &page.rows);
         let mut reply = Reply::new(Status::Ok, body).charged(charge_ru).served_by(served_by);
         reply.metadata.query = metadata(options, &page, began.elapsed(), ran.elapsed());
+        reply.metadata.requires_plan = requires_plan;
         let token_bytes_max = token_bytes_max(options)?;
-        let token = page.next.as_ref().map(|cursor| self.tokens.issue_query(&rid, cursor, token_bytes_max));
+        let token = page.next.as_ref().map(|cursor| match is_gateway {
+            true => self.tokens.issue_gateway_query(&rid, cursor, token_bytes_max),
+            false => self.tokens.issue_query(&rid, cursor, token_bytes_max),
+        });
         Ok(reply.item_count(page.rows.len()).continuation(token))
     }
 
@@ -90,10 +101,10 @@ pub(super) fn query_of(operation: &Operation<'_>) -> Result<(String, Parameters)
     Ok((text.to_owned(), Parameters::from_value(body.get("parameters"))?))
 }
 
-fn cross_partition(options: &OperationOptions<'_>) -> CrossPartition {
+fn cross_partition(options: &OperationOptions<'_>, reach: PageReach) -> CrossPartition {
     match options {
         OperationOptions { cross_partition_by_server: true, .. } => CrossPartition::ByServer,
-        OperationOptions { cross_partition: true, .. } => CrossPartition::ByClient,
+        OperationOptions { cross_partition: true, .. } => CrossPartition::ByClient(reach),
         _ => CrossPartition::Forbidden,
     }
 }
