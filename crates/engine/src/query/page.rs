@@ -405,6 +405,7 @@ impl PageTask {
             text_aggregates: index_predicate::text_aggregates(block),
             start: cursor.start(),
             size: page.size,
+            points: &routed.points,
         };
         executor.expand_resume_key(cost)?;
         let cursors = match &cursor.at {
@@ -422,7 +423,7 @@ impl PageTask {
         } else if is_stream(block) {
             executor.run_sequential(cursors, lsns, cost, &mut work)?
         } else {
-            let finished = executor.run_merged(slices(container, cursors), lsns, cost, &mut work)?;
+            let finished = executor.run_merged(slices(container, &routed.points, cursors), lsns, cost, &mut work)?;
             let next = finished.next.as_ref().map(next_position);
             (finished, next)
         };
