@@ -21,7 +21,7 @@ use pleiad_sql::parse::ast::Select;
 use pleiad_sql::parse::print::print;
 use pleiad_sql::query_plan::{ComponentFormat, Hybrid};
 use pleiad_sql::rank::is_component_query;
-use pleiad_sql::run::{self, PageSize, PageStart, RowSet};
+use pleiad_sql::run::{self, PageSize, PageStart, ResumeFilter, RowSet};
 use pleiad_sql::{Parameters, check};
 use pleiad_storage::Blocking;
 use tokio::runtime::Handle;
@@ -55,6 +55,8 @@ pub struct ItemQuery {
     pub cross_partition: CrossPartition,
     pub size: PageSize,
     pub from: Option<QueryCursor>,
+    /// For a query with `ORDER BY`: the rows begin at this position, or at the cursor if that is later.
+    pub resume: Option<ResumeFilter>,
     pub report: ReportOptions,
     /// `ORDER BY` without an index may sort.
     pub enable_scan: bool,
@@ -275,6 +277,7 @@ pub(super) struct PageRequest<'p> {
     pub scope: &'p FeedRange,
     pub cross_partition: CrossPartition,
     pub from: Option<&'p QueryCursor>,
+    pub resume: Option<&'p ResumeFilter>,
     pub size: PageSize,
     /// When parsing of the text began.
     pub began: Instant,
@@ -333,13 +336,16 @@ impl PageTask {
         // A client that fuses component queries reads no further than the first page of each.
         let size = if is_component_query(select) { MATERIALIZED } else { self.query.size };
         let (scope, cross_partition) = (&self.query.scope, self.query.cross_partition);
-        let page = PageRequest { thread, bind, scope, cross_partition, from: self.query.from.as_ref(), size, began };
+        let (from, resume) = (self.query.from.as_ref(), self.query.resume.as_ref());
+        let page = PageRequest { thread, bind, scope, cross_partition, from, resume, size, began };
         if let Some(hybrid) = Hybrid::of(select, &self.query.text, bind, counts, ComponentFormat::Sorted)? {
+            check_no_resume_filter(page)?;
             thread.check_may_block()?;
             return self.run_hybrid_search(&hybrid, select, page, lsns, cost);
         }
         match split_derived_table(select) {
             Some(stages) => {
+                check_no_resume_filter(page)?;
                 thread.check_may_block()?;
                 self.run_derived_table(&stages, page, lsns, cost)
             }
@@ -349,7 +355,7 @@ impl PageTask {
 
     /// Advice comes with the first page only.
     fn advice(&self) -> Vec<&'static str> {
-        if !self.query.report.advice || self.query.from.is_some() {
+        if !self.query.report.advice || self.query.from.is_some() || self.query.resume.is_some() {
             return Vec::new();
         }
         statement_cache::get_or_parse(&self.query.text).map_or(Vec::new(), |statement| advice(&statement.select))
@@ -408,6 +414,9 @@ impl PageTask {
             points: &routed.points,
         };
         executor.expand_resume_key(cost)?;
+        if let Some(filter) = page.resume {
+            executor.start.at = executor.start.at.max(filter.resume_key(block)?)?;
+        }
         let cursors = match &cursor.at {
             CursorPosition::Ranges(cursors) if page.from.is_some() => {
                 let of_key = routed.is_one_key || matches!(page.scope, FeedRange::PartitionKey(_));
@@ -486,7 +495,10 @@ impl PageTask {
         let mut hasher = Fingerprint(FNV_BASIS);
         match select.order_by {
             // A client that resumes a sorted query may narrow its filter. The cursor is a sort key and stays valid.
-            Some(_) => print(&Select { filter: None, ..select.clone() }).hash(&mut hasher),
+            Some(_) => {
+                SORT_KEY_FORMAT.hash(&mut hasher);
+                print(&Select { filter: None, ..select.clone() }).hash(&mut hasher);
+            }
             None => self.query.text.hash(&mut hasher),
         }
         self.query.parameters.hash(&mut hasher);
@@ -502,6 +514,9 @@ impl PageTask {
 /// issued it.
 struct Fingerprint(u64);
 
+/// A sort key in an older format, in which arrays and objects were not hashed, is a position among other keys.
+const SORT_KEY_FORMAT: u8 = 2;
+
 const FNV_BASIS: u64 = 0xCBF2_9CE4_8422_2325;
 
 impl Hasher for Fingerprint {
@@ -513,6 +528,14 @@ impl Hasher for Fingerprint {
 
     fn finish(&self) -> u64 {
         self.0
+    }
+}
+
+/// The rows of such a query have a rank or a number, but no sort keys that a client knows.
+fn check_no_resume_filter(page: PageRequest<'_>) -> Result<()> {
+    match page.resume {
+        Some(_) => Err(run::not_resumable()),
+        None => Ok(()),
     }
 }
 

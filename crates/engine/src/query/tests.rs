@@ -5,3 +5,4 @@ mod blocking; // pages that run inline, and pages that would block
 mod nearest; // vector search
 mod order; // ORDER BY with items that have no value at the path
 mod plan; // the exam, by seeds
+mod resume; // resume filters

@@ -84,6 +84,15 @@ impl ResumeKey {
         Some(ResumeKey::whole([head, &digest.end].concat()))
     }
 
+    /// The later of this position and that of a whole key.
+    pub fn max(self, other: ResumeKey) -> Result<ResumeKey> {
+        let is_passed = match other.key() {
+            Some(key) => self.has_passed(key)?,
+            None => true,
+        };
+        Ok(if is_passed { self } else { other })
+    }
+
     /// Whether the row with this key is at or before this position.
     pub fn has_passed(&self, key: &[u8]) -> Result<bool> {
         let Some(digest) = &self.digest else { return Ok(key <= self.prefix.as_slice()) };
