@@ -112,7 +112,7 @@ async fn fill_page(
     let mut cursors = VecDeque::from(start);
     let mut records: Vec<Record> = Vec::new();
     let mut bytes = 0;
-    while let Some((slice, cursor)) = next_slice(at.container(), &mut cursors) {
+    while let Some((slice, cursor)) = next_slice(at.container(), &[], &mut cursors) {
         let (partition, scope) = (&slice.partition, key_scope(resolved, &cursor.keys));
         let page_left = PageLimit { items: limit.items - records.len(), bytes: limit.bytes.saturating_sub(bytes) };
         // The page is full exactly at a boundary: it has a cursor only if an item follows.

@@ -60,9 +60,9 @@ pub use procedure::{CursorCodec, Executed, ItemWrite, ScriptContext, Triggered, 
 #[cfg(any(test, feature = "testing"))]
 pub use query::exam;
 pub use query::{
-    CrossPartition, CursorBinding, CursorPosition, IndexMetric, ItemQuery, KeyDigest, PageReach, PageSize, Parallelism,
-    Parameters, QueryCursor, QueryPage, QueryReport, RangeCursor, ReportOptions, ResumeKey, RowSet, WHOLE_ITEM,
-    write_item,
+    CrossPartition, CursorBinding, CursorPosition, DistinctHash, IndexMetric, ItemQuery, KeyDigest, PageReach,
+    PageSize, Parallelism, Parameters, QueryCursor, QueryPage, QueryReport, RangeCursor, ReportOptions, ResumeFilter,
+    ResumeKey, RowSet, SortValue, WHOLE_ITEM, write_item,
 };
 pub use response::{EngineResponse, PartitionLsn};
 pub use session::SessionToken;

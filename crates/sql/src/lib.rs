@@ -15,6 +15,7 @@
 
 pub mod parse; // text to syntax tree
 pub mod advice; // query advice
+mod distinct_hash; // the hash by which clients compare arrays and objects
 pub mod sort_encoding; // memcomparable encoding of values
 mod parameters; // the parameter values of a request
 pub mod rank; // ORDER BY RANK and rank fusion
@@ -35,5 +36,6 @@ pub mod derived_table; // a subquery in FROM that is evaluated first
 #[cfg(any(test, feature = "testing"))]
 pub mod testing; // random cases, and the properties that hold for all of them
 
+pub use distinct_hash::DistinctHash;
 pub use parameters::Parameters;
 pub use run::{InMemoryQuery, parse};

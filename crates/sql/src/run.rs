@@ -16,6 +16,7 @@ mod aggregate; // GROUP BY: hash aggregation
 mod resume_key; // the sort key after which the next page continues
 mod page; // where a page starts and ends
 mod pipeline; // source, filter, projection, collector
+mod resume_filter; // the sort keys from which a client resumes
 mod project; // SELECT: a row as JSON text
 mod nested_loop; // FROM and WHERE; subqueries
 mod in_memory; // queries over rows in memory
@@ -26,6 +27,7 @@ pub(crate) use nested_loop::subquery;
 pub use page::{Finished, PageSize, PageStart, ResumePoint, RowSet};
 pub use pipeline::RowPipeline;
 pub(crate) use project::is_json;
+pub use resume_filter::{ResumeFilter, not_resumable};
 pub use resume_key::{END_BYTES, KeyDigest, ResumeKey};
 pub(crate) use single_row::first_row;
 

@@ -3,7 +3,8 @@
 //! Invariant: equal values have equal bytes, regardless of property order; encodings are self-delimiting, so that
 //! several can be concatenated; `undefined < null < false < true < numbers < strings < arrays < objects`.
 //! Scalars have the same encoding as in an index (`model::memcomparable`), so that a query can resume in an index scan.
-//! Arrays and objects are encoded in full, and strings at any length, because these bytes are never stored.
+//! Strings are encoded at any length, because these bytes are never stored. Arrays and objects are encoded in full, but
+//! by their distinct hash in a sort key of `ORDER BY`, because clients merge and resume sorted rows by it.
 //!
 //! ```text
 //! undefined 00
@@ -13,13 +14,21 @@
 //! array     0A │ elements │ 00
 //! object    0B │ (name as string, value)*, sorted by name │ 00
 //!
-//! [1, "a"]  0A 05bff0000000000000 08610001 00
+//! in a sort key:
+//! array     0A │ distinct hash, 16 bytes
+//! object    0B │ distinct hash, 16 bytes
+//!
+//! [1, "a"]  0A 05bff0000000000000 08610001 00        as a sort key 0A f9dcea90144f1c2da14e5ad8d1c43906
 //! ```
+
+use std::borrow::Cow;
 
 use pleiad_model::Value;
 use pleiad_model::memcomparable::{
     ARRAY, FALSE, NULL, OBJECT, STRING, STRING_END, TRUE, UNDEFINED, escape, write_number,
 };
+
+use crate::distinct_hash::DistinctHash;
 
 /// Terminates an array or object, whose members are never undefined.
 const END: u8 = UNDEFINED;
@@ -47,11 +56,41 @@ pub fn encode(value: Option<&Value>, out: &mut Vec<u8>) {
     }
 }
 
-/// Encodes a sort key of `ORDER BY`. The order of arrays and objects is not part of the contract, but equal ones are
-/// adjacent, which SDKs rely on to remove duplicates for `DISTINCT`.
-pub fn encode_key(value: Option<&Value>, descending: bool, out: &mut Vec<u8>) {
+/// A value as `ORDER BY` compares it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SortValue<'v> {
+    Undefined,
+    /// Not an array or object.
+    Scalar(Cow<'v, Value>),
+    Array(DistinctHash),
+    Object(DistinctHash),
+}
+
+impl<'v> SortValue<'v> {
+    pub fn of(value: Option<&'v Value>) -> SortValue<'v> {
+        match value {
+            None => SortValue::Undefined,
+            Some(array @ Value::Array(_)) => SortValue::Array(DistinctHash::of(array)),
+            Some(object @ Value::Object(_)) => SortValue::Object(DistinctHash::of(object)),
+            Some(scalar) => SortValue::Scalar(Cow::Borrowed(scalar)),
+        }
+    }
+}
+
+/// Encodes a sort key of `ORDER BY`. Equal arrays and objects are adjacent, which SDKs rely on to remove duplicates for
+/// `DISTINCT`.
+pub fn encode_key(value: &SortValue<'_>, descending: bool, out: &mut Vec<u8>) {
     let start = out.len();
-    encode(value, out);
+    let mut hashed = |tag, hash: &DistinctHash| {
+        out.push(tag);
+        out.extend_from_slice(&hash.to_bytes());
+    };
+    match value {
+        SortValue::Undefined => out.push(UNDEFINED),
+        SortValue::Scalar(scalar) => encode_scalar(scalar, out),
+        SortValue::Array(hash) => hashed(ARRAY, hash),
+        SortValue::Object(hash) => hashed(OBJECT, hash),
+    }
     if descending {
         out.iter_mut().skip(start).for_each(|byte| *byte = !*byte);
     }

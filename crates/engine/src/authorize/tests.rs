@@ -159,6 +159,7 @@ fn query() -> ItemQuery {
         cross_partition: CrossPartition::ByServer,
         size: PageSize { rows: 1, bytes: 1000 },
         from: None,
+        resume: None,
         report: ReportOptions::default(),
         enable_scan: false,
     }

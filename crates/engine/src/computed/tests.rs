@@ -38,7 +38,8 @@ async fn rows(engine: &Engine, sql: &str) -> Vec<Value> {
     let size = PageSize { rows: 1000, bytes: 1 << 20 };
     let (text, parameters, scope) = (sql.to_owned(), Parameters::default(), FeedRange::Container);
     let (across, from, report, enable_scan) = (CrossPartition::ByServer, None, crate::ReportOptions::default(), false);
-    let query = ItemQuery { text, parameters, scope, cross_partition: across, size, from, report, enable_scan };
+    let resume = None;
+    let query = ItemQuery { text, parameters, scope, cross_partition: across, size, from, resume, report, enable_scan };
     let page = engine.query_items(&admit(engine, "c"), query, None).await.result.unwrap();
     page.rows.iter().map(|row| json::parse(row).unwrap()).collect()
 }

@@ -54,6 +54,7 @@ fn item_query(text: &str, from: Option<QueryCursor>) -> ItemQuery {
         cross_partition: CrossPartition::ByServer,
         size: PageSize { rows: 100, bytes: 1 << 20 },
         from,
+        resume: None,
         report: ReportOptions::default(),
         enable_scan: false,
     }

@@ -174,6 +174,7 @@ impl<'h> Host<'h> {
             cross_partition: CrossPartition::ByServer,
             size: PageSize { rows, bytes: PAGE_BYTES_MAX },
             from,
+            resume: None,
             report: ReportOptions::default(),
             enable_scan: query.may_scan,
         };

@@ -204,6 +204,7 @@ pub fn item_query(
         cross_partition: CrossPartition::ByServer,
         size,
         from,
+        resume: None,
         enable_scan,
         report: ReportOptions { indexes: true, times: true, advice: false },
     }

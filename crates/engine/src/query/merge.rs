@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use pleiad_model::partition_key::EffectiveKey;
 use pleiad_model::{Error, Kind, Result};
 use pleiad_partition::Partition;
 use pleiad_sql::block::{Block, Output};
@@ -46,6 +47,8 @@ pub struct PageExecutor<'p> {
     pub size: PageSize,
     /// How much of a sequence of slices the page reads.
     pub reach: PageReach,
+    /// The requested ranges that are one logical partition each, by their key, in order.
+    pub points: &'p [EffectiveKey],
 }
 
 pub fn is_stream(block: &Block) -> bool {
@@ -126,7 +129,7 @@ impl<'p> PageExecutor<'p> {
     ) -> Result<(Finished, Option<CursorPosition>), Stop> {
         let mut remaining = VecDeque::from(cursors);
         let mut pipeline = self.pipeline();
-        while let Some((slice, cursor)) = next_slice(self.container, &mut remaining) {
+        while let Some((slice, cursor)) = next_slice(self.container, self.points, &mut remaining) {
             let is_first = cost.is_empty();
             // Before the read: the session token must not cover more than was read.
             let lsn = partition_lsn(&slice.partition);

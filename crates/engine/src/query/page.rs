@@ -22,7 +22,7 @@ use pleiad_sql::parse::ast::Select;
 use pleiad_sql::parse::print::print;
 use pleiad_sql::query_plan::{ComponentFormat, Hybrid};
 use pleiad_sql::rank::is_component_query;
-use pleiad_sql::run::{self, PageSize, PageStart, RowSet};
+use pleiad_sql::run::{self, PageSize, PageStart, ResumeFilter, RowSet};
 use pleiad_sql::{Parameters, check};
 use pleiad_storage::Blocking;
 use tokio::runtime::Handle;
@@ -56,6 +56,8 @@ pub struct ItemQuery {
     pub cross_partition: CrossPartition,
     pub size: PageSize,
     pub from: Option<QueryCursor>,
+    /// For a query with `ORDER BY`: the rows begin at this position, or at the cursor if that is later.
+    pub resume: Option<ResumeFilter>,
     pub report: ReportOptions,
     /// `ORDER BY` without an index may sort.
     pub enable_scan: bool,
@@ -285,6 +287,7 @@ pub(super) struct PageRequest<'p> {
     pub scope: &'p FeedRange,
     pub cross_partition: CrossPartition,
     pub from: Option<&'p QueryCursor>,
+    pub resume: Option<&'p ResumeFilter>,
     pub size: PageSize,
     /// When parsing of the text began.
     pub began: Instant,
@@ -365,13 +368,16 @@ impl PageTask {
         // A client that fuses component queries reads no further than the first page of each.
         let size = if is_component_query(select) { MATERIALIZED } else { self.query.size };
         let (scope, cross_partition) = (&self.query.scope, self.query.cross_partition);
-        let page = PageRequest { thread, bind, scope, cross_partition, from: self.query.from.as_ref(), size, began };
+        let (from, resume) = (self.query.from.as_ref(), self.query.resume.as_ref());
+        let page = PageRequest { thread, bind, scope, cross_partition, from, resume, size, began };
         if let Some(hybrid) = Hybrid::of(select, &self.query.text, bind, counts, ComponentFormat::Sorted)? {
+            check_no_resume_filter(page)?;
             thread.check_may_block()?;
             return self.run_hybrid_search(&hybrid, select, page, lsns, cost);
         }
         match split_derived_table(select) {
             Some(stages) => {
+                check_no_resume_filter(page)?;
                 thread.check_may_block()?;
                 self.run_derived_table(&stages, page, lsns, cost)
             }
@@ -381,7 +387,7 @@ impl PageTask {
 
     /// Advice comes with the first page only.
     fn advice(&self) -> Vec<&'static str> {
-        if !self.query.report.advice || self.query.from.is_some() {
+        if !self.query.report.advice || self.query.from.is_some() || self.query.resume.is_some() {
             return Vec::new();
         }
         statement_cache::get_or_parse(&self.query.text).map_or(Vec::new(), |statement| advice(&statement.select))
@@ -438,8 +444,12 @@ impl PageTask {
             start: cursor.start(),
             size: page.size,
             reach: page.reach(),
+            points: &routed.points,
         };
         executor.expand_resume_key(cost)?;
+        if let Some(filter) = page.resume {
+            executor.start.at = executor.start.at.max(filter.resume_key(block)?)?;
+        }
         let cursors = match &cursor.at {
             CursorPosition::Ranges(cursors) if page.from.is_some() => {
                 let of_key = routed.is_one_key || matches!(page.scope, FeedRange::PartitionKey(_));
@@ -455,7 +465,7 @@ impl PageTask {
         } else if is_stream(block) {
             executor.run_sequential(cursors, lsns, cost, &mut work)?
         } else {
-            let finished = executor.run_merged(slices(container, cursors), lsns, cost, &mut work)?;
+            let finished = executor.run_merged(slices(container, &routed.points, cursors), lsns, cost, &mut work)?;
             let next = finished.next.as_ref().map(next_position);
             (finished, next)
         };
@@ -504,6 +514,14 @@ impl PageTask {
             return after_item(block, cursor);
         }
         self.check_binding(cursor, select, requested)?;
+        // Older sort keys hold arrays and objects in full, in another order than their hashes.
+        if let (CursorBinding::QueryAndKey(_), CursorPosition::Key(key)) = (&cursor.bound_to, &cursor.at)
+            && !key.is_scalar(block.order.iter().map(|by| by.descending))
+        {
+            return Err(Error::invalid(
+                "Invalid Continuation Token: an earlier version of the server issued it, and it is a position among arrays or objects. Start again without it.",
+            ));
+        }
         Ok(cursor.clone())
     }
 
@@ -583,6 +601,14 @@ fn after_item(block: &Block, cursor: &QueryCursor) -> Result<QueryCursor> {
     let skip = if cursor.passed == 0 { block.offset } else { 0 };
     let take = block.take.map(|take| take.saturating_sub(cursor.passed));
     Ok(QueryCursor { skip, take, ..cursor.clone() })
+}
+
+/// The rows of such a query have a rank or a number, but no sort keys that a client knows.
+fn check_no_resume_filter(page: PageRequest<'_>) -> Result<()> {
+    match page.resume {
+        Some(_) => Err(run::not_resumable()),
+        None => Ok(()),
+    }
 }
 
 fn wrong_query_error() -> Error {

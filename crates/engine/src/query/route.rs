@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use pleiad_model::partition_key::{EffectiveKey, EpkRange, KeyVersion};
+use pleiad_model::partition_key::{EffectiveKey, EpkRange};
 use pleiad_model::{Fact, Result};
 use pleiad_partition::Partition;
 use pleiad_sql::compile::BindContext;
@@ -19,6 +19,9 @@ use crate::{Admitted, Container};
 /// The EPK ranges that a query reads, in order.
 pub struct RoutedRanges {
     pub ranges: Vec<EpkRange>,
+    /// Those of the ranges that are one logical partition each, by their key, in order. A range that a client gives is
+    /// none: it may have the form of one and hold many keys, as `05C1` to `05C2` does with keys of version 1.
+    pub points: Vec<EffectiveKey>,
     /// The ranges are one logical partition, or empty because no key can match.
     pub is_one_key: bool,
 }
@@ -42,31 +45,40 @@ pub fn routed_ranges(
 ) -> Result<RoutedRanges> {
     if *scope != FeedRange::Container {
         let resolved = feed::resolve(at, scope)?;
-        return Ok(RoutedRanges { ranges: vec![resolved.keys], is_one_key: resolved.point.is_some() });
+        let is_one_key = resolved.point.is_some();
+        let points = resolved.point.into_iter().collect();
+        return Ok(RoutedRanges { ranges: vec![resolved.keys], points, is_one_key });
     }
-    let Some(definition) = &at.container().schema.key else {
-        return Ok(RoutedRanges { ranges: vec![EpkRange::FULL], is_one_key: false });
-    };
+    let Some(definition) = &at.container().schema.key else { return Ok(RoutedRanges::all()) };
     check_merge(select, cross_partition)?;
     let keys = match pruning::prune(select, bind, definition) {
-        PrunedKeys::None => return Ok(RoutedRanges { ranges: Vec::new(), is_one_key: true }),
+        PrunedKeys::None => return Ok(RoutedRanges { ranges: Vec::new(), points: Vec::new(), is_one_key: true }),
         PrunedKeys::Keys(keys) => keys,
         PrunedKeys::All => {
             check_enabled(cross_partition)?;
-            return Ok(RoutedRanges { ranges: vec![EpkRange::FULL], is_one_key: false });
+            return Ok(RoutedRanges::all());
         }
     };
     let is_one_key = keys.len() == 1 && keys.iter().all(|key| key.matches_shape(definition));
     if !is_one_key {
         check_enabled(cross_partition)?;
     }
-    let mut ranges: Vec<EpkRange> = Vec::new();
+    let (mut ranges, mut points) = (Vec::new(), Vec::new());
     for key in &keys {
-        ranges.push(feed::resolve_key(at, key)?.keys);
+        let resolved = feed::resolve_key(at, key)?;
+        ranges.push(resolved.keys);
+        points.extend(resolved.point);
     }
     ranges.sort_unstable_by(|a, b| a.min.cmp(&b.min));
     ranges.dedup();
-    Ok(RoutedRanges { ranges, is_one_key })
+    points.sort_unstable();
+    Ok(RoutedRanges { ranges, points, is_one_key })
+}
+
+impl RoutedRanges {
+    fn all() -> RoutedRanges {
+        RoutedRanges { ranges: vec![EpkRange::FULL], points: Vec::new(), is_one_key: false }
+    }
 }
 
 fn check_enabled(cross_partition: CrossPartition) -> Result<()> {
@@ -83,8 +95,13 @@ fn check_merge(select: &Select, cross_partition: CrossPartition) -> Result<()> {
     }
 }
 
-/// Removes the next slice from the front; the rest of its range stays in front.
-pub fn next_slice(container: &Container, cursors: &mut VecDeque<RangeCursor>) -> Option<(PartitionSlice, RangeCursor)> {
+/// Removes the next slice from the front; the rest of its range stays in front. `points` are the keys that are ranges
+/// of their own, in order.
+pub fn next_slice(
+    container: &Container,
+    points: &[EffectiveKey],
+    cursors: &mut VecDeque<RangeCursor>,
+) -> Option<(PartitionSlice, RangeCursor)> {
     while let Some(cursor) = cursors.pop_front() {
         let touched = container.map.overlapping(&cursor.keys);
         let Some(partition) = container.partitions.get(touched).and_then(|touched| touched.first()) else { continue };
@@ -93,25 +110,15 @@ pub fn next_slice(container: &Container, cursors: &mut VecDeque<RangeCursor>) ->
             let rest = EpkRange { min: keys.max.clone(), max: cursor.keys.max.clone() };
             cursors.push_front(RangeCursor { keys: rest, ..cursor.clone() });
         }
-        let point = is_point(container, &keys).then(|| keys.min.clone());
+        let is_point = points.binary_search(&keys.min).is_ok() && keys == EpkRange::of_point(keys.min.clone());
+        let point = is_point.then(|| keys.min.clone());
         let slice = PartitionSlice { partition: partition.clone(), keys: keys.clone(), point };
         return Some((slice, RangeCursor { keys, ..cursor }));
     }
     None
 }
 
-/// One logical partition: a complete key, not the prefix of a hierarchical key, whose range has the same form.
-fn is_point(container: &Container, keys: &EpkRange) -> bool {
-    const LEVEL_BYTES: usize = 16;
-    let Some(definition) = &container.schema.key else { return false };
-    let whole = match definition.version {
-        KeyVersion::V1 => true,
-        KeyVersion::V2 => keys.min.as_bytes().len() == LEVEL_BYTES * definition.paths.len(),
-    };
-    whole && *keys == EpkRange::of_point(keys.min.clone())
-}
-
-pub fn slices(container: &Container, cursors: Vec<RangeCursor>) -> Vec<PartitionSlice> {
+pub fn slices(container: &Container, points: &[EffectiveKey], cursors: Vec<RangeCursor>) -> Vec<PartitionSlice> {
     let mut remaining = VecDeque::from(cursors);
-    std::iter::from_fn(|| next_slice(container, &mut remaining).map(|(slice, _)| slice)).collect()
+    std::iter::from_fn(|| next_slice(container, points, &mut remaining).map(|(slice, _)| slice)).collect()
 }

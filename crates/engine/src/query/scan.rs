@@ -17,7 +17,7 @@ use pleiad_sql::computed::ComputedExprs;
 use pleiad_sql::document::{PropertyName, SlotValue};
 use pleiad_sql::index_predicate::{OrderPath, VectorOrder, path_text};
 use pleiad_sql::run::{Flow, PageStart, ResumePoint, RowPipeline};
-use pleiad_sql::sort_encoding::encode_key;
+use pleiad_sql::sort_encoding::{SortValue, encode_key};
 use pleiad_storage::{Direction, Limit};
 use pleiad_vector::{Neighbor, NeighborList};
 
@@ -503,7 +503,7 @@ struct ScanProgress {
 /// distance │ docnum u64 │ row u32, as `sql::run` sorts them
 fn was_returned(neighbor: &Neighbor, after: &[u8], descending: bool) -> bool {
     let mut key = Vec::with_capacity(after.len());
-    encode_key(Some(&neighbor.distance.into()), descending, &mut key);
+    encode_key(&SortValue::of(Some(&neighbor.distance.into())), descending, &mut key);
     let docnum = if descending { !neighbor.docnum } else { neighbor.docnum };
     key.extend_from_slice(&docnum.to_be_bytes());
     key.as_slice() < after.get(..key.len()).unwrap_or(after)

@@ -6,3 +6,4 @@ mod cursors; // what a cursor is valid for
 mod nearest; // vector search
 mod order; // ORDER BY with items that have no value at the path
 mod plan; // the exam, by seeds
+mod resume; // resume filters

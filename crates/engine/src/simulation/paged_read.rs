@@ -155,6 +155,7 @@ async fn query_page(
         cross_partition: CrossPartition::ByServer,
         size: PageSize { rows, bytes: 1 << 20 },
         from: paged_read.begin(model),
+        resume: None,
         report: ReportOptions::default(),
         enable_scan: false,
     };

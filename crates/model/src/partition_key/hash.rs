@@ -1,4 +1,4 @@
-//! MurmurHash3 with seed 0, the two variants that partition keys use.
+//! MurmurHash3: the two variants that partition keys use, with seed 0, and the 128-bit one with any seed.
 //!
 //! Guarantees: bit for bit what every Cosmos client computes; a difference would route items to
 //! partitions where no client looks for them. Not resistant to chosen collisions.
@@ -33,8 +33,13 @@ fn finish_32(mut hash: u32) -> u32 {
 ///
 /// `"The quick brown fox jumps over the lazy dog"` → `E34BBC7BBC071B6C`, `7A433CA9C49A9347`
 pub fn murmur3_x64_128(bytes: &[u8]) -> (u64, u64) {
+    murmur3_x64_128_seeded(bytes, (0, 0))
+}
+
+/// The same with a seed, as its two halves.
+pub fn murmur3_x64_128_seeded(bytes: &[u8], seed: (u64, u64)) -> (u64, u64) {
     let (blocks, tail) = bytes.as_chunks::<16>();
-    let (mut h1, mut h2) = (0_u64, 0_u64);
+    let (mut h1, mut h2) = seed;
     for block in blocks {
         let (k1, k2) = halves(block);
         h1 = (h1 ^ scramble_k1(k1)).rotate_left(27).wrapping_add(h2).wrapping_mul(5).wrapping_add(0x52DC_E729);

@@ -36,6 +36,14 @@ pub enum ResumePoint {
 }
 
 impl ResumePoint {
+    /// For sorted rows: the later of this position and that of a whole key.
+    pub fn max(self, key: ResumeKey) -> Result<ResumePoint> {
+        match self {
+            ResumePoint::Key(own) => own.max(key).map(ResumePoint::Key),
+            _ => Ok(ResumePoint::Key(key)),
+        }
+    }
+
     /// Whether an earlier page returned or skipped the row with this key.
     pub fn has_passed(&self, key: &[u8]) -> Result<bool> {
         match self {

@@ -15,7 +15,7 @@ use super::resume_key::ResumeKey;
 use crate::block::{Block, Output, OutputExpr, ScalarExpr};
 use crate::document::{Bindings, SlotFrame, SlotValue};
 use crate::expr::{Context, evaluate};
-use crate::sort_encoding;
+use crate::sort_encoding::{self, SortValue};
 
 pub struct RowPipeline<'q> {
     block: &'q Block,
@@ -84,7 +84,7 @@ impl<'q> RowPipeline<'q> {
     /// Whether an item with the score 0 can change the page.
     pub fn admits_unscored(&self) -> bool {
         let mut least = Vec::new();
-        sort_encoding::encode_key(Some(&Value::from(0.0)), true, &mut least);
+        sort_encoding::encode_key(&SortValue::of(Some(&Value::from(0.0))), true, &mut least);
         self.admits(&least)
     }
 
@@ -292,7 +292,7 @@ impl SortKeyBuilder<'_> {
             if value.is_none() && is_score(&part.node) {
                 return Ok(false);
             }
-            sort_encoding::encode_key(value.as_deref(), part.descending, key);
+            sort_encoding::encode_key(&SortValue::of(value.as_deref()), part.descending, key);
         }
         Ok(true)
     }
@@ -306,7 +306,7 @@ fn is_score(node: &ScalarExpr) -> bool {
 
 /// Whether ties are broken by descending docnum. Not for text scores: many texts have the score 0, and ascending
 /// docnums let the scan stop after the first of them.
-fn ties_descend(block: &Block) -> bool {
+pub(super) fn ties_descend(block: &Block) -> bool {
     let first = block.order.first();
     first.is_some_and(|first| first.descending && !matches!(first.node, ScalarExpr::FullText(_)))
 }

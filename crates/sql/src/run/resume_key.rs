@@ -17,6 +17,7 @@
 
 use std::cmp::Ordering;
 
+use pleiad_model::memcomparable::{FALSE, NULL, NUMBER, STRING, STRING_END, TRUE, UNDEFINED};
 use pleiad_model::partition_key::hash::murmur3_x64_128;
 use pleiad_model::{Error, Result};
 
@@ -84,6 +85,22 @@ impl ResumeKey {
         Some(ResumeKey::whole([head, &digest.end].concat()))
     }
 
+    /// Whether no value in this key of sorted rows, or in its prefix, is an array or object. `descending` has the
+    /// direction of each value.
+    pub fn is_scalar(&self, descending: impl IntoIterator<Item = bool>) -> bool {
+        let mut rest = self.prefix.as_slice();
+        descending.into_iter().all(|descending| skip_scalar(rest, descending).map(|after| rest = after).is_some())
+    }
+
+    /// The later of this position and that of a whole key.
+    pub fn max(self, other: ResumeKey) -> Result<ResumeKey> {
+        let is_passed = match other.key() {
+            Some(key) => self.has_passed(key)?,
+            None => true,
+        };
+        Ok(if is_passed { self } else { other })
+    }
+
     /// Whether the row with this key is at or before this position.
     pub fn has_passed(&self, key: &[u8]) -> Result<bool> {
         let Some(digest) = &self.digest else { return Ok(key <= self.prefix.as_slice()) };
@@ -99,6 +116,29 @@ impl ResumeKey {
             },
         }
     }
+}
+
+/// The bytes after the scalar at the beginning of `key`, none if it is truncated; `None` if it is no scalar.
+fn skip_scalar(key: &[u8], descending: bool) -> Option<&[u8]> {
+    let byte = |at: usize| key.get(at).map(|byte| if descending { !byte } else { *byte });
+    let Some(tag) = byte(0) else { return Some(&[]) };
+    let end = match tag {
+        UNDEFINED | NULL | FALSE | TRUE => 1,
+        NUMBER => 1 + size_of::<f64>(),
+        STRING => {
+            let mut at = 1;
+            while let (Some(first), Some(second)) = (byte(at), byte(at + 1)) {
+                match [first, second] {
+                    STRING_END => return key.get(at + STRING_END.len()..),
+                    [0, _] => at += 2, // an escaped character
+                    _ => at += 1,
+                }
+            }
+            key.len()
+        }
+        _ => return None,
+    };
+    Some(key.get(end..).unwrap_or_default())
 }
 
 impl KeyDigest {
@@ -136,6 +176,27 @@ mod tests {
         assert!(
             cut.has_passed(&[7; 40]).unwrap() && cut.has_passed(&[6; 80]).unwrap() && !cut.has_passed(&[8]).unwrap()
         );
+    }
+
+    #[test]
+    fn arrays_and_objects_in_a_key_are_found() {
+        let values = ["null", "false", "-1.5", "\"\"", "\"a\\u0000b\"", "\"\\u0001\"", "[]", "[1]", "{}", "{\"a\":[]}"];
+        let parse = |text: &&str| pleiad_model::json::parse(text.as_bytes()).unwrap();
+        for descending in [[false, false], [true, false], [false, true]] {
+            for (first, second) in values.iter().flat_map(|first| values.iter().map(move |second| (first, second))) {
+                let mut key = Vec::new();
+                for (value, descending) in [parse(first), parse(second)].iter().zip(descending) {
+                    let start = key.len();
+                    crate::sort_encoding::encode(Some(value), &mut key); // as older keys have it
+                    key[start..].iter_mut().for_each(|byte| *byte = if descending { !*byte } else { *byte });
+                }
+                key.extend([0; END_BYTES]);
+                let expected = [first, second].iter().all(|text| !text.starts_with(['[', '{']));
+                assert_eq!(ResumeKey::whole(key).is_scalar(descending), expected, "{first} {second} {descending:?}");
+            }
+        }
+        let long = ResumeKey::whole([vec![8], vec![b'x'; 100]].concat()).truncated_to(40);
+        assert!(long.is_scalar([false, false]));
     }
 
     proptest! {

@@ -3,7 +3,7 @@ use std::cmp::Ordering;
 use pleiad_model::{Object, Value, json};
 use proptest::prelude::*;
 
-use super::{encode, encode_key};
+use super::{SortValue, encode, encode_key};
 use crate::expr::compare::total_order;
 
 fn bytes(value: Option<&Value>) -> Vec<u8> {
@@ -70,12 +70,14 @@ fn a_worked_vector() {
 fn arrays_and_objects_sort_last_and_equal_ones_are_adjacent() {
     let key = |text: &str| {
         let mut out = Vec::new();
-        encode_key(Some(&json::parse(text.as_bytes()).unwrap()), false, &mut out);
+        encode_key(&SortValue::of(Some(&json::parse(text.as_bytes()).unwrap())), false, &mut out);
         out
     };
     assert_eq!(key("[1, 2.0]"), key("[1.0, 2]"));
     assert_eq!(key("{\"a\":1,\"b\":2}"), key("{\"b\":2,\"a\":1}"));
     assert!(key("\"z\"") < key("[]") && key("[{}]") < key("{}"));
+    let hex: String = key("[1,\"a\"]").iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(hex, "0af9dcea90144f1c2da14e5ad8d1c43906");
 }
 
 fn value() -> impl Strategy<Value = Value> {
@@ -101,10 +103,20 @@ proptest! {
     }
 
     #[test]
+    fn no_sort_key_is_a_prefix_of_another(a in value(), b in value()) {
+        let [a, b] = [a, b].map(|value| {
+            let mut out = Vec::new();
+            encode_key(&SortValue::of(Some(&value)), false, &mut out);
+            out
+        });
+        prop_assert!(a == b || !b.starts_with(&a));
+    }
+
+    #[test]
     fn descending_keys_sort_in_reverse(a in value(), b in value()) {
         let key = |value: &Value, descending| {
             let mut out = Vec::new();
-            encode_key(Some(value), descending, &mut out);
+            encode_key(&SortValue::of(Some(value)), descending, &mut out);
             out
         };
         prop_assert_eq!(key(&a, true).cmp(&key(&b, true)), key(&a, false).cmp(&key(&b, false)).reverse());

@@ -11,6 +11,7 @@ mod metadata; // shared by the feeds of databases, containers, offers …
 mod offers;
 mod procedures; // executing scripts
 mod queries; // queries over items
+mod query_body; // text, parameters and resume filter of a query
 mod ranges;
 mod scripts;
 mod users; // users and their permissions

@@ -87,6 +87,7 @@ impl World {
             cross_partition: CrossPartition::ByServer,
             size: PageSize { rows: 100, bytes: 1 << 20 },
             from: None,
+            resume: None,
             report: crate::ReportOptions::default(),
             enable_scan: false,
         };

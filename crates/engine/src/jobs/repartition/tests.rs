@@ -488,6 +488,7 @@ async fn query_in_pages(engine: &Engine, scope: &FeedRange, between: &mut impl A
             cross_partition: crate::CrossPartition::ByServer,
             size: crate::PageSize { rows: 17, bytes: 1 << 20 },
             from,
+            resume: None,
             report: crate::ReportOptions::default(),
             enable_scan: true,
         };
@@ -571,6 +572,7 @@ async fn in_one_page(engine: &Engine, at: &crate::Admitted, range: u32, text: &s
         cross_partition: crate::CrossPartition::ByClient(crate::PageReach::Partition),
         size: crate::PageSize { rows: 1000, bytes: 1 << 20 },
         from: None,
+        resume: None,
         report: crate::ReportOptions::default(),
         enable_scan: false,
     };

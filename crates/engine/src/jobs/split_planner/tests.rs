@@ -191,6 +191,7 @@ fn ordered(from: Option<crate::QueryCursor>) -> crate::ItemQuery {
         cross_partition: crate::CrossPartition::ByServer,
         size: crate::PageSize { rows: 70, bytes: 1 << 20 },
         from,
+        resume: None,
         report: crate::ReportOptions::default(),
         enable_scan: false,
     }

@@ -139,6 +139,7 @@ impl World {
                 cross_partition: CrossPartition::ByServer,
                 size: PageSize { rows: size, bytes: 1 << 22 },
                 from,
+                resume: None,
                 enable_scan: false,
                 report: ReportOptions { indexes: true, times: true, advice: false },
             };

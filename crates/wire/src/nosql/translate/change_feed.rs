@@ -4,10 +4,10 @@
 //! response is 304, which makes clients stop for now; an empty 200, if a query has dropped all new changes, does not.
 
 use pleiad_engine::{Admitted, ChangeFilter, ChangeFrom, ChangeMode, ChangeRequest, ChangedItems, PageLimit};
-use pleiad_model::{Error, Result, Value};
+use pleiad_model::Result;
 
 use super::items::{PAGE_BYTES_MAX, PAGE_ITEMS, PAGE_ITEMS_MAX, list_scope};
-use super::queries::query_of;
+use super::query_body::QueryBody;
 use crate::nosql::operation::{Operation, OperationKind};
 use crate::nosql::reply::{ErrorReply, Handled, Reply};
 use crate::nosql::status::Status;
@@ -52,16 +52,10 @@ impl RequestContext<'_> {
     }
 }
 
-/// `{"query": "…", "parameters": […], "enableQueryOnPreviousImage": false}`
 fn filter_of(operation: &Operation<'_>) -> Result<Option<ChangeFilter>> {
     if operation.kind != OperationKind::ChangeFeedQuery {
         return Ok(None);
     }
-    let (text, parameters) = query_of(operation)?;
-    if !operation.options.bare_query
-        && operation.json()?.get("enableQueryOnPreviousImage").and_then(Value::as_bool) == Some(true)
-    {
-        return Err(Error::unsupported("A change feed query over previous images"));
-    }
+    let QueryBody { text, parameters, .. } = QueryBody::of_change_feed(operation)?;
     Ok(Some(ChangeFilter { text, parameters }))
 }

@@ -4,7 +4,7 @@ use pleiad_engine::{FeedCursor, RowSet};
 use pleiad_model::partition_key::EpkRange;
 use pleiad_model::{Error, Result, Value, json};
 
-use super::queries::query_of;
+use super::query_body::QueryBody;
 use crate::nosql::RequestContext;
 use crate::nosql::encode;
 use crate::nosql::operation::{Operation, OperationKind};
@@ -36,7 +36,9 @@ impl RequestContext<'_> {
     /// that were returned, because rows may be sorted, grouped or projected; it belongs to the text of its query.
     pub(super) fn query(&self, operation: &Operation<'_>, rows: MetadataRows<'_>) -> Handled {
         let values: Vec<Value> = rows.numbered.into_iter().map(|(_, value)| value).collect();
-        let (text, parameters) = query_of(operation)?;
+        let body = QueryBody::of(operation)?;
+        body.check_no_resume_filter()?;
+        let QueryBody { text, parameters, .. } = body;
         let feed = format!("{}/{} {text}", rows.owner, rows.array);
         let (returned, limit) = self.page_of(operation, &feed)?;
         let found = self.engine.filter(&text, &parameters, &values)?;

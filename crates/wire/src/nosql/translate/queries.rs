@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use pleiad_engine::{Admitted, CrossPartition, FeedRange, ItemQuery, PageReach, PageSize, Parameters, QueryPage};
-use pleiad_model::{Error, Result, Value, json};
+use pleiad_engine::{Admitted, CrossPartition, FeedRange, ItemQuery, PageReach, PageSize, QueryPage};
+use pleiad_model::{Result, Value, json};
 
 use super::items::{current_scope, named_place};
+use super::query_body::QueryBody;
 use crate::nosql::RequestContext;
 use crate::nosql::operation::{Operation, OperationOptions, PageRows};
 use crate::nosql::reply::{ErrorReply, Handled, QueryMetadata, Reply};
@@ -27,17 +28,18 @@ impl RequestContext<'_> {
         let began = Instant::now();
         let rid = at.container().rid.to_string();
         let options = &operation.options;
-        let (text, parameters) = query_of(operation)?;
+        let body = QueryBody::of(operation)?;
         let scope = current_scope(operation, at)?;
         let requires_plan = match options.is_optimistic {
-            true => Some(self.engine.requires_plan(at, &text, &scope)?),
+            true => Some(self.engine.requires_plan(at, &body.text, &scope)?),
             false => None,
         };
         let (is_gateway, place) = (scope == FeedRange::Container, named_place(&scope, at));
         let redeem = |text| self.tokens.redeem_query(&rid, text, place.as_ref());
         let query = ItemQuery {
-            text,
-            parameters,
+            resume: body.resume_filter(at.container().rid)?,
+            text: body.text,
+            parameters: body.parameters,
             scope,
             cross_partition: cross_partition(options, self.engine.limits().cross_partition_page),
             size: PageSize { rows: page_rows(options)?, bytes: PAGE_BYTES_MAX },
@@ -65,7 +67,7 @@ impl RequestContext<'_> {
     }
 
     pub(super) fn query_plan(&self, operation: &Operation<'_>, at: &Admitted) -> Handled {
-        let (text, parameters) = query_of(operation)?;
+        let QueryBody { text, parameters, .. } = QueryBody::of(operation)?;
         let plan = self.engine.query_plan(at, &text, &parameters, Some(operation.options.query_features))?;
         Ok(Reply::new(Status::Ok, plan_text(&plan)))
     }
@@ -73,7 +75,7 @@ impl RequestContext<'_> {
     /// A client that has to merge the query itself receives the plan with the error.
     fn with_plan(&self, operation: &Operation<'_>, at: &Admitted, mut error: ErrorReply) -> ErrorReply {
         if error.failure.substatus == Some(CROSS_PARTITION)
-            && let Ok((text, parameters)) = query_of(operation)
+            && let Ok(QueryBody { text, parameters, .. }) = QueryBody::of(operation)
             && let Ok(plan) = self.engine.query_plan(at, &text, &parameters, None)
         {
             error.failure.additional_info = String::from_utf8(plan_text(&plan)).ok();
@@ -87,18 +89,6 @@ fn plan_text(plan: &Value) -> Vec<u8> {
     let mut text = Vec::new();
     json::write_doubles(plan, &mut text);
     text
-}
-
-/// `{"query": "…", "parameters": […]}`, or the bare text.
-pub(super) fn query_of(operation: &Operation<'_>) -> Result<(String, Parameters)> {
-    if operation.options.bare_query {
-        let text = str::from_utf8(&operation.body).map_err(|_| Error::invalid("The query is not UTF-8."))?;
-        return Ok((text.to_owned(), Parameters::default()));
-    }
-    let body = operation.json()?;
-    let text = body.get("query").and_then(Value::as_str).or(body.as_str());
-    let text = text.ok_or_else(|| Error::invalid("The body of a query is {\"query\": \"…\", \"parameters\": […]}."))?;
-    Ok((text.to_owned(), Parameters::from_value(body.get("parameters"))?))
 }
 
 fn cross_partition(options: &OperationOptions<'_>, reach: PageReach) -> CrossPartition {
