@@ -218,6 +218,11 @@ impl Check<'_> {
     }
 
     async fn is_orphan(&self, tag: Tag, pair: &Pair) -> Result<bool> {
+        if tag == Tag::Index
+            && keyspace::decode_index(&pair.0).is_ok_and(|(path, _, _)| self.schema.obsolete_paths.contains(&path))
+        {
+            return Ok(false);
+        }
         let Ok(docnum) = docnum_of_row(tag, pair) else { return Ok(true) };
         let doc = keyspace::doc(self.range.shard, docnum);
         let found = self.snapshot.get_many(std::slice::from_ref(&doc)).await?;
