@@ -15,6 +15,7 @@
 //!
 //! Only if a count differs are the rows scanned a second time, to report the orphans. During an index transformation
 //! the count may differ: then an item has at least the rows that both policies produce, and none that neither produces.
+//! Rows that a new version of Pleiad is about to drop (`Schema::obsolete_paths`) belong to their items.
 
 use std::fmt::Display;
 

@@ -136,7 +136,7 @@ pub fn selected_property(expr: &Expr) -> Cow<'_, Expr> {
             _ => None,
         },
     };
-    match members.iter().rfind(|(member, _)| Some(member.as_str()) == name) {
+    match members.iter().find(|(member, _)| Some(member.as_str()) == name) {
         None => Cow::Borrowed(expr),
         Some((_, member)) if rest.is_empty() => selected_property(member),
         Some((_, member)) => {

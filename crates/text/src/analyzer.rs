@@ -138,7 +138,15 @@ fn each_lone_symbol<'t>(text: &'t str, gap: Range<usize>, visit: &mut dyn FnMut(
 
 /// Format characters and variation selectors: alone they are no symbol.
 fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{AD}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}')
+    const RANGES: [(char, char); 6] = [
+        ('\u{AD}', '\u{AD}'),
+        ('\u{200B}', '\u{200F}'),
+        ('\u{202A}', '\u{202E}'),
+        ('\u{2060}', '\u{206F}'),
+        ('\u{FE00}', '\u{FE0F}'),
+        ('\u{FEFF}', '\u{FEFF}'),
+    ];
+    RANGES.iter().any(|(first, last)| (*first..=*last).contains(&c))
 }
 
 /// Borrows words that are lower case already, as most are.

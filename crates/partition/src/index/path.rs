@@ -8,7 +8,7 @@
 //! (/a asc, /b desc)    FD │ FF 61 │ 00 │ FF 62 │ 01
 //! /loc, spatial        FC │ FF 6c 6f 63
 //! /v, int8 × 3         FB │ FF 76 │ 02 │ 00 00 00 03                 type, dimensions
-//! /t, text, en-US      FA │ 02 │ 65 6e 2d 55 53 │ FF 74                version of the analyzer, which 1 does not have
+//! /t, text, en-US      FA │ 02 │ 65 6e 2d 55 53 │ FF 74                analyzer version, none for 1; language
 //! ```
 //!
 //! No byte above F7 occurs in UTF-8, so no property name can imitate another path.

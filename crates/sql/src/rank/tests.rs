@@ -16,7 +16,6 @@ fn a_path_into_an_object_literal_selects_a_property() {
     check_selected(r#"{"t": c.text, "k": c.pk}["t"]"#, "c.text");
     check_selected(r#"{"o": {"t": c.a}}.o.t.b"#, "c.a.b");
     check_selected(r#"{"o": c}.o.text"#, "c.text");
-    check_selected(r#"{"t": c.first, "t": c.last}.t"#, "c.last");
     check_selected(r#"{"t": c.text}.u"#, r#"{"t": c.text}.u"#);
 }
 

@@ -1,7 +1,7 @@
 //! Items that no index of scores finds: texts without the terms, and items without a text or a vector.
 //!
-//! All of them sort after the items that the index found, those with equal scores by descending docnum. So they are read
-//! from the newest on, and only as many as can still change the page.
+//! All of them sort after the items that the index found, those with equal scores by descending docnum. So they are
+//! read from the newest on, and only as many as can still change the page.
 
 use pleiad_model::partition_key::EffectiveKey;
 use pleiad_sql::run::RowPipeline;
