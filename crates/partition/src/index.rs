@@ -12,7 +12,7 @@
 //! | a composite index | of its paths and their orders | its components, concatenated |
 //! | a geometry under a spatial index | of its path, marked spatial | a cell |
 //! | a vector under a vector index | of its path, marked vector | its elements, in a row of the vector keyspace |
-//! | a word of a text under a full-text index; its length | of its path and language, marked text | see `full_text` |
+//! | a word of a text under a full-text index; its length | of its path, language and analyzer, marked text | see `full_text` |
 //! | an item that its writer excluded from the index | 0 | empty |
 //!
 //! Through the last term, readers of the index find the items that are not in it.

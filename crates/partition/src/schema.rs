@@ -28,6 +28,9 @@ pub struct Schema {
     /// Seconds; with -1 only items with a `ttl` of their own expire, with `None` none at all.
     pub default_ttl: Option<i32>,
     pub unique: UniqueKeys,
+    /// Path hashes of rows that no current policy explains, because an earlier version of Pleiad computed other terms.
+    /// They are dropped before the first write.
+    pub obsolete_paths: Vec<u64>,
 }
 
 /// Storage limits, in bytes of items.
@@ -88,6 +91,7 @@ impl Schema {
             retains_versions: definition.records_versions(),
             default_ttl: definition.default_ttl,
             unique: UniqueKeys::new(&definition.unique_keys),
+            obsolete_paths: Vec::new(),
         }
     }
 

@@ -173,6 +173,14 @@ impl PartitionSnapshot {
         Ok((records, more))
     }
 
+    /// The largest docnum of an item below `before`.
+    pub async fn newest_before(&self, before: u64) -> Result<Option<u64>> {
+        let (from, _) = keyspace::range(self.range.shard, keyspace::Tag::Doc);
+        let to = keyspace::doc(self.range.shard, before);
+        let newest = self.snapshot.scan(&from, &to, Direction::Backward, Limit::rows(1)).await?;
+        newest.pairs.first().map(|(_, bytes)| Ok(RecordView::read(bytes)?.docnum)).transpose()
+    }
+
     /// Passes every item after docnum `after` up to docnum `upto` to `visit`, in docnum order, until it returns false.
     /// Returns true if it did. For `Blocking::Thread` and `Inline`.
     pub async fn visit(

@@ -31,8 +31,8 @@ use tempfile::TempDir;
 type Result<T, E = String> = std::result::Result<T, E>;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_pleiad");
-const FORMATS: [&str; 1] = ["3"];
-const FORMAT_NOW: &str = "4\n";
+const FORMATS: [&str; 2] = ["3", "4"];
+const FORMAT_NOW: &str = "5\n";
 
 /// RocksDB writes these files again at every start.
 const NOT_RECORDED: [&str; 3] = ["LOCK", "LOG", "OPTIONS"];
@@ -277,8 +277,67 @@ fn an_interrupted_upgrade_starts_over() {
             child.kill().unwrap();
             child.wait().unwrap();
         }
-        check_answers(&mut Server::start(BINARY, data.path()), format, "end");
+        let mut server = Server::start(BINARY, data.path());
+        check_answers(&mut server, format, "end");
+        check_rebuilt_texts(&mut server, format);
+        drop(server);
         check_sound(data.path());
+    }
+}
+
+/// The answers of the analyzer of format 5: digits and `first` are stop words, a lone dash is a word.
+#[track_caller]
+fn check_texts(server: &mut Server, format: &str) -> bool {
+    let expected = match format {
+        "3" => r#"[{"texts":12,"words":30,"rocks":8}]"#,
+        _ => r#"[{"texts":15,"words":33,"rocks":9}]"#,
+    };
+    let statistics = account::text_query(
+        "SELECT COUNT(1) AS texts, SUM(_FullTextWordCount(c.text)) AS words, \
+         COUNTIF(FullTextContains(c.text, 'rock')) AS rocks FROM c",
+    );
+    let response = server.send(&statistics);
+    let rows = rows_of(&json::parse(&response.body).unwrap());
+    assert_eq!(json::to_string(&rows.into()), expected, "format {format}");
+    for text in ["7", "first", "to the"] {
+        let search = account::text_query(&format!("SELECT c.id FROM c WHERE FullTextContains(c.text, '{text}')"));
+        let answer = server.answer(&search);
+        assert_eq!(answer.get("rows").and_then(Value::as_array).map(|rows| rows.len()), Some(0), "{text}");
+    }
+    response.header("x-pleiad-query-plan").is_some_and(|plan| plan.contains("full-text statistics"))
+}
+
+/// While the index is being rebuilt, and when it is used again.
+#[track_caller]
+fn check_rebuilt_texts(server: &mut Server, format: &str) {
+    let began = std::time::Instant::now();
+    while !check_texts(server, format) {
+        assert!(began.elapsed() < Duration::from_secs(30), "the full-text index is not used again");
+    }
+}
+
+#[test]
+fn a_full_text_index_is_rebuilt_for_the_current_analyzer() {
+    for format in FORMATS {
+        let data = copy_of(format);
+        let mut server = Server::start(BINARY, data.path());
+        check_rebuilt_texts(&mut server, format);
+        drop(server);
+        check_sound(data.path());
+        let mut server = Server::start(BINARY, data.path());
+        assert!(check_texts(&mut server, format), "nothing is left to rebuild");
+        server.write(&Ask::post(account::RESTORE, ""));
+        check_rebuilt_texts(&mut server, format);
+        drop(server);
+        check_sound(data.path());
+    }
+}
+
+/// A directory that no newer version has opened yet is not damaged.
+#[test]
+fn a_directory_of_an_earlier_format_is_sound() {
+    for format in FORMATS {
+        check_sound(copy_of(format).path());
     }
 }
 

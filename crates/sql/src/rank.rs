@@ -10,12 +10,13 @@
 //!    fused       Σ weight / (60 + rank)                                 a negative weight ranks the lowest score first
 //! ```
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use pleiad_model::Value;
 
 use crate::Parameters;
-use crate::parse::ast::{Expr, ExprKind, OrderBy, Select, UnaryOp};
+use crate::parse::ast::{AstStep, Expr, ExprKind, OrderBy, Select, UnaryOp};
 use crate::parse::{Diagnostic, Span};
 
 /// The constant of the published RRF method: how fast the weight decreases with the rank.
@@ -120,6 +121,33 @@ fn component(expr: &Expr, weight: f64) -> Result<Component<'_>, Diagnostic> {
         _ => return Err(invalid_score(expr)),
     };
     Ok(Component { score, weight, expr })
+}
+
+/// The property that a path into an object literal selects, as LINQ writes it: `{"t": c.text}["t"]` is `c.text`.
+pub fn selected_property(expr: &Expr) -> Cow<'_, Expr> {
+    let ExprKind::Access { base, steps } = &expr.kind else { return Cow::Borrowed(expr) };
+    let (ExprKind::Object(members), Some((first, rest))) = (&base.kind, steps.split_first()) else {
+        return Cow::Borrowed(expr);
+    };
+    let name = match first {
+        AstStep::Property(name) => Some(name.as_str()),
+        AstStep::Index(index) => match &index.kind {
+            ExprKind::Constant(value) => value.as_str(),
+            _ => None,
+        },
+    };
+    match members.iter().find(|(member, _)| Some(member.as_str()) == name) {
+        None => Cow::Borrowed(expr),
+        Some((_, member)) if rest.is_empty() => selected_property(member),
+        Some((_, member)) => {
+            let (base, before) = match &member.kind {
+                ExprKind::Access { base, steps } => (base.clone(), steps.as_slice()),
+                _ => (Box::new(member.clone()), &[][..]),
+            };
+            let kind = ExprKind::Access { base, steps: [before, rest].concat() };
+            Cow::Owned(selected_property(&Expr { kind, span: expr.span }).into_owned())
+        }
+    }
 }
 
 const INVALID_SCORE: &str =

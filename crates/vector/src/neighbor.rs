@@ -1,13 +1,13 @@
 //! Results of a nearest neighbor search, sorted on demand.
 //!
-//! Guarantees: the order is that of `ORDER BY VectorDistance`: by distance, ties by docnum in the direction of the
-//! distances.
+//! Guarantees: the order is that of `ORDER BY VectorDistance`: by distance; of equal distances, the highest docnum
+//! first.
 
 use std::cmp::Ordering;
 
 use pleiad_model::policy::DistanceFunction;
 
-use crate::distance::{compare_nearness, is_similarity};
+use crate::distance::compare_nearness;
 
 /// An item and its distance.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,9 +18,7 @@ pub struct Neighbor {
 
 impl Neighbor {
     pub fn order(&self, other: &Neighbor, function: DistanceFunction) -> Ordering {
-        let ties = self.docnum.cmp(&other.docnum);
-        let ties = if is_similarity(function) { ties.reverse() } else { ties };
-        compare_nearness(function, self.distance, other.distance).then(ties)
+        compare_nearness(function, self.distance, other.distance).then(other.docnum.cmp(&self.docnum))
     }
 }
 

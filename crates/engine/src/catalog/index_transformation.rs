@@ -47,6 +47,18 @@ impl IndexTransformation {
         differs.then(|| IndexTransformation { from: vec![from], ..IndexTransformation::default() })
     }
 
+    /// For a container with rows of an earlier version of the analyzer. They will be dropped, so that all texts of the
+    /// policy are indexed again.
+    pub fn reanalyze(under_way: Option<IndexTransformation>, current: &IndexingConfig) -> IndexTransformation {
+        let without_texts = |config: &IndexingConfig| {
+            let policy = IndexingPolicy { full_text: Vec::new(), ..config.policy.clone() };
+            IndexingConfig { policy, ..config.clone() }
+        };
+        let under_way = under_way.unwrap_or_default();
+        let former: Vec<IndexingConfig> = under_way.from.iter().chain([current]).map(without_texts).collect();
+        IndexTransformation { from: distinct(former.iter(), current), ..under_way }
+    }
+
     /// The transformation to `next`, for a container whose earlier transformation may be unfinished. `None` if nothing
     /// differs.
     pub fn next(
@@ -54,14 +66,7 @@ impl IndexTransformation {
         old: IndexingConfig,
         next: &IndexingConfig,
     ) -> Result<Option<IndexTransformation>> {
-        let wanted = next.rules();
-        let mut from: Vec<IndexingConfig> = Vec::new();
-        for former in under_way.iter().flat_map(|transformation| &transformation.from).chain([&old]) {
-            let rules = former.rules();
-            if rules != wanted && from.iter().all(|known| known.rules() != rules) {
-                from.push(former.clone());
-            }
-        }
+        let from = distinct(under_way.iter().flat_map(|transformation| &transformation.from).chain([&old]), next);
         if from.len() > FORMER_MAX {
             return Err(Error::new(
                 Kind::Locked,
@@ -122,4 +127,17 @@ impl IndexTransformation {
         let rebuild = value.get("anew").and_then(Value::as_bool).ok_or_else(corrupt)?;
         Ok(IndexTransformation { from, rebuild, ..IndexTransformation::default() })
     }
+}
+
+/// The former policies that produce other rows than the current one, each once.
+fn distinct<'c>(former: impl Iterator<Item = &'c IndexingConfig>, current: &IndexingConfig) -> Vec<IndexingConfig> {
+    let wanted = current.rules();
+    let mut distinct: Vec<IndexingConfig> = Vec::new();
+    for former in former {
+        let rules = former.rules();
+        if rules != wanted && distinct.iter().all(|known| known.rules() != rules) {
+            distinct.push(former.clone());
+        }
+    }
+    distinct
 }

@@ -14,6 +14,7 @@ use pleiad_model::partition_map::PartitionKeyRange;
 use pleiad_model::partition_map::{range_from_value, range_to_value};
 use pleiad_model::resource_id::ContainerRid;
 use pleiad_model::{Error, Object, Result, Value};
+use pleiad_text::ANALYZER_VERSION;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct RepartitionJob {
@@ -62,6 +63,7 @@ impl RepartitionJob {
             .with("parents", parents)
             .with("children", children)
             .with("copied", self.copied_under.map_or(Value::Null, Value::from))
+            .with("analyzer", u64::from(ANALYZER_VERSION))
             .with("reason", self.reason.to_string())
             .with("started", self.started_ms)
     }
@@ -72,13 +74,16 @@ impl RepartitionJob {
         let list = |name| row.get(name).and_then(Value::as_array).ok_or_else(corrupt);
         let number = |value: &Value| value.as_i64().and_then(|n| u32::try_from(n).ok()).ok_or_else(corrupt);
         let started = row.get("started").and_then(Value::as_i64).and_then(|n| u64::try_from(n).ok());
+        // The children of an earlier version have full-text rows of its analyzer: they are copied again.
+        let is_current = row.get("analyzer").and_then(Value::as_i64) == Some(i64::from(ANALYZER_VERSION));
+        let copied_under = row.get("copied").and_then(Value::as_i64).and_then(|n| u64::try_from(n).ok());
         Ok(RepartitionJob {
             id,
             kind: by_name(&KINDS, text("kind")).ok_or_else(corrupt)?,
             container: ContainerRid::parse(text("container")).ok_or_else(corrupt)?,
             parents: list("parents")?.iter().map(number).collect::<Result<_>>()?,
             children: list("children")?.iter().map(range_from_value).collect::<Result<_>>()?,
-            copied_under: row.get("copied").and_then(Value::as_i64).and_then(|n| u64::try_from(n).ok()),
+            copied_under: copied_under.filter(|_| is_current),
             reason: by_name(&REASONS, text("reason")).ok_or_else(corrupt)?,
             started_ms: started.ok_or_else(corrupt)?,
         })
@@ -130,6 +135,10 @@ mod tests {
                 started_ms: 5,
             };
             assert_eq!(RepartitionJob::from_value(7, &job.to_object().into()).unwrap(), job);
+            let mut earlier = job.to_object();
+            earlier.remove("analyzer");
+            let again = RepartitionJob { copied_under: None, ..job };
+            assert_eq!(RepartitionJob::from_value(7, &earlier.into()).unwrap(), again, "copied by an earlier analyzer");
         }
         assert!(RepartitionJob::from_value(7, &Object::new().into()).is_err());
     }

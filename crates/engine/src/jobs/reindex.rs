@@ -38,15 +38,20 @@ impl Catalog {
         self.tasks().run("reindex", work);
     }
 
-    /// Drops rows of an obsolete layout before a write can add new ones among them.
+    /// Drops obsolete rows before a write can add new ones among them: all of them if their layout is obsolete, and
+    /// those of paths whose terms are now computed differently.
     async fn clear_index(&self, container: &Container) -> Result<()> {
-        if !container.index_transformation.as_ref().is_some_and(|transformation| transformation.rebuild) {
-            return Ok(());
-        }
+        let rebuild = container.index_transformation.as_ref().is_some_and(|transformation| transformation.rebuild);
         let (store, _) = self.store_and_committer();
         for range in container.map.ranges() {
-            let (from, to) = keyspace::range(range.shard, Tag::Index);
-            store.drop_range(&from, &to).await?;
+            if rebuild {
+                let (from, to) = keyspace::range(range.shard, Tag::Index);
+                store.drop_range(&from, &to).await?;
+            }
+            for path in &container.schema.obsolete_paths {
+                let (from, to) = keyspace::index_range(range.shard, *path, &[]);
+                store.drop_range(&from, &to).await?;
+            }
         }
         Ok(())
     }

@@ -1,13 +1,13 @@
 //! Full-text ranking: ORDER BY a full-text score, and full-text statistics, from a full-text index.
 //!
 //! Invariant: the rows are those of a scan. Items that have one of the terms are found through the index and scored.
-//! All others have the score 0, so that the first of them are enough, and their text is not analyzed. Statistics are
-//! sums over index rows, if every item has its rows and no item is dead.
+//! All others have the score 0, or none if they have no text, so that the newest of them are enough, and their text is
+//! not analyzed. Statistics are sums over index rows, if every item has its rows and no item is dead.
 //!
 //! ```text
 //! ORDER BY _FullTextScore(c.text, ["swim"], …) DESC
 //!    hits   rows of "swim" ──▶ items ──▶ scores
-//!    rest   items in docnum order, as many as are still wanted
+//!    rest   items from the newest on, as many as are still wanted
 //! ```
 
 use pleiad_model::Result;
@@ -76,10 +76,10 @@ impl<'p> PageExecutor<'p> {
         else {
             return Ok(());
         };
-        if pipeline.admits_unscored() {
+        if pipeline.admits_unscored(u64::MAX) {
             pipeline.expect_hits(false);
-            pipeline.expect_order(true);
-            self.scan(&PlannedSlice { access_path, cost_us, reader }, slice, 0, &hits, pipeline, work)?;
+            let rest = PlannedSlice { access_path, cost_us, reader };
+            self.slice_scan(&rest, slice, &hits).run_newest_first(&rest.access_path, pipeline, work)?;
         }
         Ok(())
     }

@@ -126,6 +126,11 @@ impl PartitionReader {
         Ok(first.first().map(|record| record.docnum))
     }
 
+    /// The docnum of the newest item before `before`.
+    pub fn newest_before(&self, before: u64) -> Result<Option<u64>, Stop> {
+        self.thread.wait_for(self.snapshot.newest_before(before))
+    }
+
     /// Whether the keys include the whole partition.
     pub fn is_within(&self, keys: &EpkRange) -> bool {
         self.snapshot.is_within(keys)

@@ -1,5 +1,7 @@
 //! Scan: executes an access path and feeds the items of a slice into a row pipeline.
 
+mod newest_first; // the items that an index of scores does not find
+
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
@@ -366,12 +368,23 @@ impl SliceScan<'_> {
         let Some(mut neighbors) = self.reader.exact_knn(query)? else { return Ok(ScanEnd::Unordered) };
         work.index_rows += neighbors.len() as u64;
         neighbors.retain(|near| !seen.contains(&near.docnum));
+        let mut measured: Vec<u64> = neighbors.iter().map(|near| near.docnum).chain(seen).collect();
         if let ResumePoint::Key(resume_key) = &self.start.at
             && let Some(after) = resume_key.key()
         {
             neighbors.retain(|near| !was_returned(near, after, nearest.metric.is_similarity()));
         }
-        self.fetch_neighbors(NeighborList::new(neighbors, query.function), pipeline, work)
+        match self.fetch_neighbors(NeighborList::new(neighbors, query.function), pipeline, work)? {
+            ScanEnd::Exhausted => {}
+            ended => return Ok(ended),
+        }
+        // The items without a distance come last.
+        if measured.len() as u64 == self.reader.items() || !pipeline.admits_unscored(u64::MAX) {
+            return Ok(ScanEnd::Exhausted);
+        }
+        measured.sort_unstable();
+        let rest = self.slice.point.clone().map_or(AccessPath::FullScan, AccessPath::LogicalPartition);
+        SliceScan { seen: &measured, ..*self }.scan_newest_first(&rest, pipeline, work)
     }
 
     fn fetch_neighbors(
@@ -500,12 +513,11 @@ struct ScanProgress {
 
 /// Whether an earlier page finished the item. The last item is read again: it may have further rows.
 ///
-/// distance │ docnum u64 │ row u32, as `sql::run` sorts them
+/// distance │ docnum u64, inverted │ row u32, as `sql::run` sorts them
 fn was_returned(neighbor: &Neighbor, after: &[u8], descending: bool) -> bool {
     let mut key = Vec::with_capacity(after.len());
     encode_key(&SortValue::of(Some(&neighbor.distance.into())), descending, &mut key);
-    let docnum = if descending { !neighbor.docnum } else { neighbor.docnum };
-    key.extend_from_slice(&docnum.to_be_bytes());
+    key.extend_from_slice(&(!neighbor.docnum).to_be_bytes());
     key.as_slice() < after.get(..key.len()).unwrap_or(after)
 }
 

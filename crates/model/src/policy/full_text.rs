@@ -8,9 +8,12 @@ use super::read;
 use crate::path::PropertyPath;
 use crate::{Error, Object, Result, Value};
 
-/// The languages of the service; case-sensitive, as in the service.
+/// The languages of the service; case-sensitive, as in the service. A policy returns the name that it was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Language(&'static str);
+
+/// Another name of English: its Windows language code.
+const ENGLISH_CODE: Language = Language("1033");
 
 impl Language {
     /// The language of text for which no policy names one.
@@ -30,9 +33,14 @@ impl Language {
         self.0
     }
 
+    /// The same language under its first name.
+    fn canonical(self) -> Self {
+        if self == ENGLISH_CODE { Self::ENGLISH } else { self }
+    }
+
     fn parse(value: &Value) -> Result<Self> {
         let text = read::text(value)?;
-        Self::ALL.into_iter().find(|known| known.0 == text).ok_or_else(|| {
+        Self::ALL.into_iter().chain([ENGLISH_CODE]).find(|known| known.0 == text).ok_or_else(|| {
             let supported = Self::ALL.map(|known| format!("\"{}\"", known.0)).join(", ");
             Error::invalid(format!(
                 "The Full Text Policy contains an unsupported language {text}. Supported languages are: {supported}."
@@ -63,7 +71,7 @@ impl FullTextPolicy {
     /// The language of the text at a path; English if the policy names none.
     pub fn language(&self, steps: &[PathStep]) -> Language {
         let path = self.paths.iter().find(|known| matches_steps(&known.path, steps));
-        path.and_then(|path| path.language).or(self.default_language).unwrap_or(Language::ENGLISH)
+        path.and_then(|path| path.language).or(self.default_language).map_or(Language::ENGLISH, Language::canonical)
     }
 
     pub fn parse(body: &Value) -> Result<Self> {

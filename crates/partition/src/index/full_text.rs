@@ -9,14 +9,16 @@
 //! length   00 │ words u32                   12 words       00 │ 00 00 00 0c
 //! ```
 //!
-//! No word is empty or contains the byte 00. The path hash depends on the language: each language has its own words.
+//! No word is empty or contains the byte 00. The path hash depends on the language and on the version of the analyzer:
+//! each has its own words. Rows of an earlier version are in the way of none; they are dropped, and the index is built
+//! again.
 
 use pleiad_model::Value;
 use pleiad_model::policy::{FullTextIndex, FullTextPolicy, Language, PathStep};
 use pleiad_storage::keyspace::INDEX_VALUE_BYTES_MAX;
 use pleiad_text::{Analyzer, WORD_BYTES_MAX};
 
-use super::path::full_text_id;
+use super::path::{full_text_id, obsolete_full_text_ids};
 use super::{IndexTerm, TermRange};
 
 const END: u8 = 0x00;
@@ -43,6 +45,11 @@ impl TextRule {
     /// The path hash of its rows.
     pub fn id(&self) -> u64 {
         full_text_id(&self.steps, self.language)
+    }
+
+    /// The path hashes of the rows that earlier versions of the analyzer wrote.
+    pub fn obsolete_ids(&self) -> impl Iterator<Item = u64> {
+        obsolete_full_text_ids(&self.steps, self.language)
     }
 
     pub fn collect(&self, item: &Value, found: &mut Vec<IndexTerm>) {

@@ -8,12 +8,13 @@
 //! (/a asc, /b desc)    FD │ FF 61 │ 00 │ FF 62 │ 01
 //! /loc, spatial        FC │ FF 6c 6f 63
 //! /v, int8 × 3         FB │ FF 76 │ 02 │ 00 00 00 03                 type, dimensions
-//! /t, text, en-US      FA │ 65 6e 2d 55 53 │ FF 74
+//! /t, text, en-US      FA │ 02 │ 65 6e 2d 55 53 │ FF 74                analyzer version, none for 1; language
 //! ```
 //!
 //! No byte above F7 occurs in UTF-8, so no property name can imitate another path.
 
 use pleiad_model::policy::{CompositeIndex, CompositePath, Language, PathStep, SortOrder, VectorDataType};
+use pleiad_text::ANALYZER_VERSION;
 use pleiad_vector::VectorType;
 
 const PROPERTY: u8 = 0xFF;
@@ -101,9 +102,19 @@ pub fn vector_id(steps: &[PathStep], kind: VectorType) -> u64 {
     dimensions.into_iter().fold(path, PathHash::byte).finish()
 }
 
-/// The path hash of the rows of the words of the text at a path.
+/// The path hash of the rows of the words of the text at a path. It depends on the language and on the analyzer.
 pub fn full_text_id(steps: &[PathStep], language: Language) -> u64 {
+    full_text_id_of(ANALYZER_VERSION, steps, language)
+}
+
+/// The path hashes of the rows that earlier versions of the analyzer wrote.
+pub fn obsolete_full_text_ids(steps: &[PathStep], language: Language) -> impl Iterator<Item = u64> {
+    (1..ANALYZER_VERSION).map(move |version| full_text_id_of(version, steps, language))
+}
+
+fn full_text_id_of(version: u8, steps: &[PathStep], language: Language) -> u64 {
     let root = PathHash::ROOT.byte(TEXT);
+    let root = if version == 1 { root } else { root.byte(version) };
     language.as_str().bytes().fold(root, PathHash::byte).steps(steps).finish()
 }
 

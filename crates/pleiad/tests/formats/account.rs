@@ -78,6 +78,11 @@ fn query(container: &str, text: &str) -> Ask {
     query_with(container, text, &[])
 }
 
+/// A query of the container with a full-text index, which shows its access paths.
+pub fn text_query(text: &str) -> Ask {
+    query(TEXTS, text).header("x-ms-cosmos-populateindexmetrics", "true")
+}
+
 const ORDERS: &str = "/dbs/shop/colls/orders";
 const TENANTS: &str = "/dbs/shop/colls/tenants";
 const LONG: &str = "/dbs/shop/colls/long";
@@ -220,6 +225,14 @@ pub fn first_writes() -> Vec<Ask> {
         let pk = "p".repeat(n * 20 + 1);
         asks.push(create(FIRST_HASH, &format!(r#"["{pk}"]"#), &format!(r#"{{"id":"f{n}","pk":"{pk}"}}"#)));
     }
+    // A lone dash; a value that is no text, and a vector of another length; neither of both.
+    for (id, rest) in [
+        ("dash", r#","text":"Rock – the first of all rivers""#),
+        ("list", r#","text":["rock"],"v":[1]"#),
+        ("empty", ""),
+    ] {
+        asks.push(create(TEXTS, &format!(r#"["{id}"]"#), &format!(r#"{{"id":"{id}"{rest}}}"#)));
+    }
     asks
 }
 
@@ -270,6 +283,7 @@ pub fn questions() -> Vec<Ask> {
         ),
         (TENANTS, "SELECT VALUE c.id FROM c WHERE c.tenant = 't1' AND c.n >= 3 ORDER BY c.n"),
         (TEXTS, "SELECT VALUE c.id FROM c WHERE FULLTEXTCONTAINS(c.text, 'rock')"),
+        (TEXTS, "SELECT VALUE c.id FROM c WHERE FULLTEXTCONTAINS(c.text, 'runs to the seas')"),
         (TEXTS, "SELECT TOP 3 VALUE c.id FROM c ORDER BY VectorDistance(c.v, [3, 1])"),
         (TEXTS, "SELECT VALUE c.low FROM c WHERE c.id = 'x4'"),
         (LONG, "SELECT VALUE c.id FROM c ORDER BY c.s"),

@@ -6,7 +6,7 @@ use super::names::NameScope;
 use super::{Checked, Checker, ExprContext};
 use crate::parse::ast::{Expr, ExprKind, Select};
 use crate::parse::{Diagnostic, Span};
-use crate::rank::{RankClause, Score};
+use crate::rank::{RankClause, Score, selected_property};
 
 impl<'q> Checker<'q> {
     pub(super) fn rank(&mut self, select: &'q Select, score: &'q Expr, scope: &NameScope<'q>) -> Checked {
@@ -26,7 +26,7 @@ impl<'q> Checker<'q> {
 }
 
 fn check_property(property: &Expr, select: &Select) -> Result<(), Diagnostic> {
-    if is_document_path(property, select) {
+    if is_document_path(&selected_property(property), select) {
         return Ok(());
     }
     Err(Diagnostic::plain(

@@ -26,7 +26,7 @@ use crate::expr::MemoryBudget;
 use crate::parse;
 use crate::parse::ast::{Expr, OrderBy, OrderByItem, Select, SelectSpec};
 use crate::parse::print::{print_expr, print_from, print_list};
-use crate::rank::{Component, FusionRule, RankClause, Score, ScoredItem};
+use crate::rank::{Component, FusionRule, RankClause, Score, ScoredItem, selected_property};
 
 /// The smallest row limit of a component.
 const COMPONENT_ROWS_MIN: u64 = 120;
@@ -214,7 +214,7 @@ impl Scores {
     }
 
     fn text_score(&mut self, property: &Expr, terms: &[Value]) -> String {
-        let (number, property) = (self.statistics.len(), print_expr(property));
+        let (number, property) = (self.statistics.len(), print_expr(&selected_property(property)));
         let terms: Vec<String> = terms.iter().map(json::to_string).collect();
         let counted = terms.iter().map(|term| format!("COUNTIF(FullTextContains({property}, {term}))"));
         self.statistics.push(format!(

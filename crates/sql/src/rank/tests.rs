@@ -1,4 +1,23 @@
 use super::*;
+use crate::parse::print::print_expr;
+
+/// The first argument of `FullTextScore`, and the property that it selects.
+#[track_caller]
+fn check_selected(property: &str, want: &str) {
+    let text = format!("SELECT VALUE {property} FROM c");
+    let select = crate::parse::parse(&text).unwrap();
+    let expr = &select.spec.items()[0].expr;
+    assert_eq!(print_expr(&selected_property(expr)), want, "{property}");
+}
+
+#[test]
+fn a_path_into_an_object_literal_selects_a_property() {
+    check_selected("c.text", "c.text");
+    check_selected(r#"{"t": c.text, "k": c.pk}["t"]"#, "c.text");
+    check_selected(r#"{"o": {"t": c.a}}.o.t.b"#, "c.a.b");
+    check_selected(r#"{"o": c}.o.text"#, "c.text");
+    check_selected(r#"{"t": c.text}.u"#, r#"{"t": c.text}.u"#);
+}
 
 fn scored(rid: &str, scores: &[f64]) -> ScoredItem {
     ScoredItem { rid: rid.to_owned(), scores: scores.to_vec(), payload: Value::Null }

@@ -12,7 +12,7 @@ use super::nested_loop::{each_matching_row, each_unfiltered_row};
 use super::page::{Finished, PageSize, PageStart, ResumePoint, RowSet};
 use super::project::{project, write, write_value};
 use super::resume_key::ResumeKey;
-use crate::block::{Block, Output, OutputExpr, ScalarExpr};
+use crate::block::{Block, Output, OutputExpr, ScalarExpr, SortKey};
 use crate::document::{Bindings, SlotFrame, SlotValue};
 use crate::expr::{Context, evaluate};
 use crate::sort_encoding::{self, SortValue};
@@ -81,10 +81,17 @@ impl<'q> RowPipeline<'q> {
         self.unscored = !hits;
     }
 
-    /// Whether an item with the score 0 can change the page.
-    pub fn admits_unscored(&self) -> bool {
+    /// Whether an item that an index of scores does not find, with this docnum or a lower one, can change the page: it
+    /// has the full-text score 0, or no score.
+    pub fn admits_unscored(&self, newest: u64) -> bool {
         let mut least = Vec::new();
-        sort_encoding::encode_key(&SortValue::of(Some(&Value::from(0.0))), true, &mut least);
+        match self.block.order.first() {
+            Some(SortKey { node: ScalarExpr::FullText(_), descending: true, .. }) => {
+                sort_encoding::encode_key(&SortValue::of(Some(&Value::from(0.0))), true, &mut least);
+            }
+            _ => least.push(NO_SCORE),
+        }
+        least.extend_from_slice(&(!newest).to_be_bytes());
         self.admits(&least)
     }
 
@@ -179,9 +186,7 @@ impl<'q> RowPipeline<'q> {
                 let key = &mut self.key;
                 each_matching_row(block, outer, cx, &mut |rows| {
                     *passed = true;
-                    if !sorting.full_key(rows, key)? {
-                        return Ok(Flow::Continue);
-                    }
+                    sorting.full_key(rows, key)?;
                     smallest.add(key, &mut |out| write(output, rows, cx, out))
                 })
             }
@@ -190,9 +195,8 @@ impl<'q> RowPipeline<'q> {
                 let key = &mut self.key;
                 each_matching_row(block, outer, cx, &mut |frame| {
                     *passed = true;
-                    if sorting.order_by_key(frame, key)?
-                        && let Some(value) = project(output, frame, cx)?
-                    {
+                    sorting.order_by_key(frame, key)?;
+                    if let Some(value) = project(output, frame, cx)? {
                         let (mut row, mut text) = (Vec::new(), Vec::new());
                         sort_encoding::encode(Some(&value), &mut row);
                         write_value(&value, &mut text)?;
@@ -268,20 +272,18 @@ struct SortKeyBuilder<'s> {
 }
 
 impl SortKeyBuilder<'_> {
-    /// keys │ docnum │ row of the item: the last two break ties, in the direction of the first key.
-    fn full_key(&mut self, rows: Bindings<'_>, key: &mut Vec<u8>) -> Result<bool> {
-        if !self.order_by_key(rows, key)? {
-            return Ok(false);
-        }
+    /// keys │ docnum │ row of the item: the last two break ties.
+    fn full_key(&mut self, rows: Bindings<'_>, key: &mut Vec<u8>) -> Result<()> {
+        self.order_by_key(rows, key)?;
         let docnum = if ties_descend(self.block) { !self.docnum } else { self.docnum };
         key.extend_from_slice(&docnum.to_be_bytes());
         key.extend_from_slice(&self.row.to_be_bytes());
         self.row = self.row.wrapping_add(1);
-        Ok(true)
+        Ok(())
     }
 
-    /// The key without the tie-breakers; `false` for a row that `ORDER BY` excludes.
-    fn order_by_key(&self, rows: Bindings<'_>, key: &mut Vec<u8>) -> Result<bool> {
+    /// The key without the tie-breakers.
+    fn order_by_key(&self, rows: Bindings<'_>, key: &mut Vec<u8>) -> Result<()> {
         key.clear();
         let order = &self.block.order;
         for part in order {
@@ -289,26 +291,32 @@ impl SortKeyBuilder<'_> {
                 ScalarExpr::FullText(call) if self.unscored => call.zero_score(rows, self.cx)?,
                 node => evaluate(node, rows, self.cx)?,
             };
-            if value.is_none() && is_score(&part.node) {
-                return Ok(false);
-            }
-            sort_encoding::encode_key(&SortValue::of(value.as_deref()), part.descending, key);
+            encode_sort_value(part, &SortValue::of(value.as_deref()), key);
         }
-        Ok(true)
+        Ok(())
     }
 }
 
-/// A row without a score is excluded: its value is not a vector or not a text. A distance that no item can have was
-/// compiled to undefined.
+/// The sort key of a row without a score: its value is not a vector or not a text. It sorts after every encoded score,
+/// ascending or descending.
+const NO_SCORE: u8 = 0xFF;
+
+/// A distance that no item can have was compiled to undefined.
 fn is_score(node: &ScalarExpr) -> bool {
     matches!(node, ScalarExpr::Distance(_) | ScalarExpr::FullText(_) | ScalarExpr::Undefined)
 }
 
-/// Whether ties are broken by descending docnum. Not for text scores: many texts have the score 0, and ascending
-/// docnums let the scan stop after the first of them.
+/// Encodes the value of a row at one key of `ORDER BY`.
+pub(super) fn encode_sort_value(part: &SortKey, value: &SortValue<'_>, key: &mut Vec<u8>) {
+    match value {
+        SortValue::Undefined if is_score(&part.node) => key.push(NO_SCORE),
+        value => sort_encoding::encode_key(value, part.descending, key),
+    }
+}
+
+/// Whether ties are broken by descending docnum: if the first key descends, and for scores in either direction.
 pub(super) fn ties_descend(block: &Block) -> bool {
-    let first = block.order.first();
-    first.is_some_and(|first| first.descending && !matches!(first.node, ScalarExpr::FullText(_)))
+    block.order.first().is_some_and(|first| first.descending || is_score(&first.node))
 }
 
 fn finish_groups(

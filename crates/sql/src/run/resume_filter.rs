@@ -15,10 +15,10 @@
 
 use pleiad_model::{Error, Result};
 
-use super::pipeline::ties_descend;
+use super::pipeline::{encode_sort_value, ties_descend};
 use super::resume_key::{END_BYTES, ResumeKey};
 use crate::block::{Block, Output};
-use crate::sort_encoding::{SortValue, encode_key};
+use crate::sort_encoding::SortValue;
 
 /// The rows from a position in the order of `ORDER BY` on.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,7 +45,7 @@ impl ResumeFilter {
         }
         let mut key = Vec::new();
         for (value, part) in self.values.iter().zip(&block.order) {
-            encode_key(value, part.descending, &mut key);
+            encode_sort_value(part, value, &mut key);
         }
         key.extend_from_slice(&self.end(block)?);
         Ok(ResumeKey::whole(key))

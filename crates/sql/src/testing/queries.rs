@@ -103,7 +103,7 @@ impl Writer<'_, '_> {
     fn ordered(&mut self, tail: &QueryTail) -> String {
         let keys = 1 + self.choices.below(3);
         let keys: Vec<String> = match self.choices.once_in(6) {
-            true => vec![format!("_FullTextScore({}.s, [\"a\", \"ab abc\"], 20, 60, [5, 1]) DESC", self.aliases[0])],
+            true => vec![format!("_FullTextScore({}.s, [\"ab\", \"ab abc\"], 20, 60, [5, 1]) DESC", self.aliases[0])],
             false => (0..keys).map(|_| self.order_key()).collect(),
         };
         let (top, page) = self.bounds();

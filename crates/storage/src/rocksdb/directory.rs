@@ -1,7 +1,7 @@
 //! Layout of the data directory.
 //!
 //! ```text
-//! <dir>/FORMAT        format version, "4\n": synced before the first data that an older Pleiad would not understand
+//! <dir>/FORMAT        format version, "5\n": synced before the first data that an older Pleiad would not understand
 //! <dir>/LIVE          number of the current store, "2\n"; without this file, the store without a number
 //! <dir>/store-2/      RocksDB's files with its LOCK; stores with other numbers are leftovers and are deleted
 //! <dir>/ingest-2/     files that are about to be ingested; leftovers of a crash are deleted
@@ -22,8 +22,9 @@ use pleiad_model::{Error, Result};
 /// rows that they need.
 ///
 /// 2: feed rows carry their item's docnum and effective key. 3: LIVE names the current store. 4: a container's row
-/// names its kind, which an older Pleiad would drop.
-const FORMAT: u32 = 4;
+/// names its kind, which an older Pleiad would drop. 5: the rows of full-text indexes have the version of the analyzer,
+/// and an older Pleiad would not find them.
+const FORMAT: u32 = 5;
 const FORMAT_OLDEST: u32 = 1;
 
 /// The location of one store in the data directory.

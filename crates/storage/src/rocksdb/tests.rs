@@ -64,12 +64,12 @@ fn a_directory_in_use_does_not_open() {
 fn a_newer_format_is_rejected_and_not_changed() {
     let dir = tempfile::tempdir().unwrap();
     drop(open(dir.path()));
-    assert_eq!(format_of(dir.path()), "4\n");
-    fs::write(dir.path().join("FORMAT"), "5\n").unwrap();
+    assert_eq!(format_of(dir.path()), "5\n");
+    fs::write(dir.path().join("FORMAT"), "6\n").unwrap();
     let error = open_error(dir.path());
     assert_eq!(error.kind, Kind::Invalid);
-    assert!(error.to_string().contains("newer Pleiad (format 5; this one knows 4)"), "{error}");
-    assert_eq!(format_of(dir.path()), "5\n");
+    assert!(error.to_string().contains("newer Pleiad (format 6; this one knows 5)"), "{error}");
+    assert_eq!(format_of(dir.path()), "6\n");
     for nonsense in ["", "one", "0", "-1"] {
         fs::write(dir.path().join("FORMAT"), nonsense).unwrap();
         assert_eq!(open_error(dir.path()).kind, Kind::Invalid, "{nonsense:?}");
@@ -79,14 +79,14 @@ fn a_newer_format_is_rejected_and_not_changed() {
 #[test]
 fn an_older_format_is_upgraded_unless_the_directory_is_in_use() {
     let dir = tempfile::tempdir().unwrap();
-    for older in ["1\n", "2\n", "3\n"] {
+    for older in ["1\n", "2\n", "3\n", "4\n"] {
         let first = open(dir.path());
         fs::write(dir.path().join("FORMAT"), older).unwrap();
         open_error(dir.path());
         assert_eq!(format_of(dir.path()), older);
         drop(first);
         drop(open(dir.path()));
-        assert_eq!(format_of(dir.path()), "4\n");
+        assert_eq!(format_of(dir.path()), "5\n");
     }
 }
 

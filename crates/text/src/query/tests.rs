@@ -20,7 +20,7 @@ fn phrases_match_in_word_order() {
     assert_eq!(hits("United States", "the united states, not the states united"), 1);
     assert_eq!(hits("king of rock", "The King of Rock"), 1);
     assert_eq!(hits("king of rock", "a king rock"), 0);
-    assert_eq!(hits("go go", "go go go"), 2);
+    assert_eq!(hits("run run", "run run run"), 2);
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn required_words_and_keywords() {
     assert_eq!(required(TextQuery::new(ENGLISH(), "running shoes")), Some(vec!["run".to_owned(), "shoe".to_owned()]));
     assert_eq!(required(TextQuery::fuzzy(ENGLISH(), "red", 1)), None);
     assert_eq!(TextQuery::new(ENGLISH(), "the runs").keyword(), Some("run"));
-    assert_eq!(TextQuery::new(ENGLISH(), "two words").keyword(), None);
+    assert_eq!(TextQuery::new(ENGLISH(), "red words").keyword(), None);
 }
 
 proptest! {

@@ -6,9 +6,9 @@ use super::*;
 use DistanceFunction::{Cosine, Euclidean};
 
 #[test]
-fn ties_follow_the_direction_of_the_distances() {
+fn of_equal_distances_the_highest_docnum_is_first() {
     let (a, b) = (Neighbor { distance: 1.0, docnum: 1 }, Neighbor { distance: 1.0, docnum: 2 });
-    assert_eq!(a.order(&b, Euclidean), Ordering::Less);
+    assert_eq!(a.order(&b, Euclidean), Ordering::Greater);
     assert_eq!(a.order(&b, Cosine), Ordering::Greater);
 }
 

@@ -5,7 +5,7 @@
 //! again: PLEIAD_NEAREST_SEED=17 cargo test --release -p pleiad-engine query::tests::nearest
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pleiad_model::policy::{ContainerDefinition, DistanceFunction, VectorDataType};
 use pleiad_model::{Object, Value, json};
@@ -115,19 +115,22 @@ impl World {
         self.engine.catalog.jobs().wait_ended(job).await.unwrap();
     }
 
-    /// The distances of all items that have one, in order, by a sort.
-    fn sorted(&self, to: &[f32], least: i64) -> Vec<f64> {
+    /// The distances of all items, in order, by a sort; the items without one are last.
+    fn sorted(&self, to: &[f32], least: i64) -> Vec<Option<f64>> {
         let distance = |item: &Value| {
             let vector = element::parse(item.get("v")?, self.case.data_type).filter(|v| v.len() == DIMENSIONS)?;
             distance::distance(self.case.function, &vector, to)
         };
         let wanted = self.items.values().filter(|item| item.get("n").and_then(Value::as_i64) >= Some(least));
-        let mut distances: Vec<f64> = wanted.filter_map(distance).collect();
-        distances.sort_by(|a, b| distance::compare_nearness(self.case.function, *a, *b));
+        let (mut distances, unknown): (Vec<_>, Vec<_>) = wanted.map(distance).partition(Option::is_some);
+        distances.sort_by(|a, b| {
+            distance::compare_nearness(self.case.function, a.unwrap_or_default(), b.unwrap_or_default())
+        });
+        distances.extend(unknown);
         distances
     }
 
-    async fn query_all_pages(&self, text: &str, to: &[f32], size: usize) -> (Vec<(u64, f64)>, String) {
+    async fn query_all_pages(&self, text: &str, to: &[f32], size: usize) -> (Vec<(u64, Option<f64>)>, String) {
         let to = json::to_string(&element::to_value(to));
         let parameters = parse(&format!(r#"[{{"name":"@v","value":{to}}}]"#));
         let (mut rows, mut from) = (Vec::new(), None);
@@ -148,7 +151,7 @@ impl World {
             for row in page.rows.iter() {
                 let row = json::parse(row).unwrap();
                 let id = row.get("id").and_then(Value::as_str).unwrap().parse().unwrap();
-                rows.push((id, row.get("d").and_then(Value::as_number).unwrap().as_f64()));
+                rows.push((id, row.get("d").and_then(Value::as_number).map(|number| number.as_f64())));
             }
             from = match page.next {
                 Some(next) => Some(next),
@@ -160,16 +163,19 @@ impl World {
     async fn check(&self, chance: &mut Choices<'_>, seed: u64) -> String {
         let to: Vec<f32> = (0..DIMENSIONS).map(|_| chance.below(20) as f32).collect();
         let least = if chance.once_in(2) { 0 } else { chance.below(10) as i64 };
-        let (skip, take) = (chance.below(4), chance.below(30));
+        // More than there are: the items without a distance follow.
+        let (skip, take) = (chance.below(4), if chance.once_in(3) { 100 } else { chance.below(30) });
         let brute = chance.once_in(3);
         let call = format!("VectorDistance(c.v, @v, {brute})");
         let text =
             format!("SELECT c.id, {call} AS d FROM c WHERE c.n >= {least} ORDER BY {call} OFFSET {skip} LIMIT {take}");
         let (rows, path) = self.query_all_pages(&text, &to, 1 + chance.below(40)).await;
-        let want: Vec<f64> = self.sorted(&to, least).into_iter().skip(skip).take(take).collect();
-        let got: Vec<f64> = rows.iter().map(|(_, distance)| *distance).collect();
+        let want: Vec<Option<f64>> = self.sorted(&to, least).into_iter().skip(skip).take(take).collect();
+        let got: Vec<Option<f64>> = rows.iter().map(|(_, distance)| *distance).collect();
         assert_eq!(got, want, "{text} {to:?} by {path} of {:?}\nagain: PLEIAD_NEAREST_SEED={seed}", self.case);
         assert!(rows.iter().all(|(id, _)| self.items.contains_key(id)));
+        let ids: BTreeSet<u64> = rows.iter().map(|(id, _)| *id).collect();
+        assert_eq!(ids.len(), rows.len(), "{text}: an item is returned once");
         path
     }
 }
@@ -254,12 +260,12 @@ impl World {
                 "SELECT TOP 10 c.id, VectorDistance(c.v, @v) AS d FROM c {filter} ORDER BY VectorDistance(c.v, @v)"
             );
             let (rows, path) = self.query_all_pages(&text, &to, 100).await;
-            let want: Vec<f64> = self.sorted(&to, least).into_iter().take(10).collect();
+            let want: Vec<Option<f64>> = self.sorted(&to, least).into_iter().take(10).collect();
             assert_eq!(rows.len(), want.len(), "{text}");
-            assert!(rows.is_sorted_by(|a, b| a.1 <= b.1));
+            assert!(rows.is_sorted_by(|a, b| a.1 <= b.1) && rows.iter().all(|(_, distance)| distance.is_some()));
             for (id, distance) in &rows {
                 let vector = element::parse(self.items[id].get("v").unwrap(), self.case.data_type).unwrap();
-                assert_eq!(distance::distance(self.case.function, &vector, &to), Some(*distance));
+                assert_eq!(distance::distance(self.case.function, &vector, &to), *distance);
             }
             let last = want.last().copied().unwrap_or_default();
             hits += rows.iter().filter(|(_, distance)| *distance <= last).count();

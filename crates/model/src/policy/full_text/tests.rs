@@ -1,6 +1,7 @@
 //! The messages here are the ones that the SDKs' own tests compare.
 
 use super::super::testing::{body, check_rejected, check_returned, create};
+use super::*;
 
 #[track_caller]
 fn check(policy: &str) {
@@ -23,6 +24,16 @@ fn policies_are_returned_as_sent() {
     check(r#"{"defaultLanguage":"en-US","fullTextPaths":[{"path":"/abstract"}]}"#);
     check(r#"{"defaultLanguage":"fr-FR","fullTextPaths":[{"path":"/a/b","language":"pt-BR"}]}"#);
     check(r#"{"fullTextPaths":[{"path":"/abstract","language":"de-DE"}]}"#);
+    check(r#"{"defaultLanguage":"1033","fullTextPaths":[{"path":"/abstract","language":"1033"}]}"#);
+}
+
+#[test]
+fn the_language_code_1033_is_english() {
+    let policy = r#"{"defaultLanguage":"fr-FR","fullTextPaths":[{"path":"/a","language":"1033"},{"path":"/b"}]}"#;
+    let policy = FullTextPolicy::parse(&crate::json::parse(policy.as_bytes()).unwrap()).unwrap();
+    let language = |name: &str| policy.language(&[PathStep::Property(name.to_owned())]).as_str();
+    assert_eq!((language("a"), language("b")), ("en-US", "fr-FR"));
+    check_policy_rejected(r#"{"defaultLanguage":"1031"}"#, "unsupported language 1031");
 }
 
 #[test]

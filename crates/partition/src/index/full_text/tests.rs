@@ -29,6 +29,15 @@ fn languages_have_rows_of_their_own() {
     assert!(ids.iter().enumerate().all(|(at, id)| !ids[..at].contains(id)));
 }
 
+/// The path hash of version 1 is that of format 4 and earlier: it never changes.
+#[test]
+fn versions_of_the_analyzer_have_rows_of_their_own() {
+    let rule = rule(Language::ENGLISH);
+    let obsolete: Vec<u64> = rule.obsolete_ids().collect();
+    assert_eq!(obsolete, [0x3ED4_0180_F79E_EC77]);
+    assert!(!obsolete.contains(&rule.id()));
+}
+
 proptest! {
     #[test]
     fn a_word_is_found_in_its_range_and_in_no_other(text in "[a-c]{1,3}( [a-c]{1,3}){0,5}", other in "[a-c]{1,4}") {

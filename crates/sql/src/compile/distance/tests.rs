@@ -97,13 +97,13 @@ fn mismatched_vectors_have_no_distance() {
 }
 
 #[test]
-fn order_by_distance_returns_the_nearest_first() {
-    check("SELECT VALUE c.id FROM c ORDER BY VectorDistance(c.near, [0, 0])", r#""b","e","a""#);
+fn order_by_distance_returns_the_nearest_first_and_items_without_a_distance_last() {
+    check("SELECT VALUE c.id FROM c ORDER BY VectorDistance(c.near, [0, 0])", r#""b","e","a","d","c""#);
     check("SELECT TOP 1 VALUE c.id FROM c ORDER BY VectorDistance(c.o.dot, [1, 1])", r#""c""#);
-    check("SELECT VALUE c.id FROM c ORDER BY VectorDistance(c.free, [1, 0])", r#""a","c""#);
+    check("SELECT VALUE c.id FROM c ORDER BY VectorDistance(c.free, [1, 0])", r#""a","c","e","d","b""#);
     check("SELECT VALUE c.id FROM c ORDER BY VectorDistance(c.near, @v) OFFSET 1 LIMIT 1", r#""e""#);
     let cosine = "VectorDistance(c.near, [0, 1], false, {'distanceFunction': 'cosine'})";
-    check(&format!("SELECT VALUE c.id FROM c WHERE c.id != 'a' ORDER BY {cosine}"), r#""e","b""#);
+    check(&format!("SELECT VALUE c.id FROM c WHERE c.id != 'a' ORDER BY {cosine}"), r#""e","b","d","c""#);
 }
 
 #[test]

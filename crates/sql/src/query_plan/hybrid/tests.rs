@@ -186,7 +186,7 @@ fn every_query_of_a_plan_runs() {
     let component = hybrid.component_queries(&statistics).next().unwrap();
     let rows: Vec<ScoredItem> = run(&component).iter().map(|row| parse_scored_row(row).unwrap()).collect();
     let ids: Vec<&str> = rows.iter().map(|row| row.payload.get("id").unwrap().as_str().unwrap()).collect();
-    assert_eq!(ids, ["c", "b", "a"], "the rarest term first, then the shortest text; without text, no score");
+    assert_eq!(ids, ["c", "b", "a", "d"], "the rarest term first, then the shortest text; without a text, last");
 }
 
 /// As the .NET and JavaScript clients request it: rows that are not merged in order, with scores of which the highest
