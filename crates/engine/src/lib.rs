@@ -58,8 +58,8 @@ pub use procedure::{CursorCodec, Executed, ItemWrite, ScriptContext, Triggered, 
 #[cfg(any(test, feature = "testing"))]
 pub use query::exam;
 pub use query::{
-    CrossPartition, CursorPosition, IndexMetric, ItemQuery, KeyDigest, PageSize, Parallelism, Parameters, QueryCursor,
-    QueryPage, QueryReport, RangeCursor, ReportOptions, ResumeKey, RowSet, write_item,
+    Advice, CrossPartition, CursorPosition, IndexMetric, ItemQuery, KeyDigest, PageSize, Parallelism, Parameters,
+    QueryCursor, QueryPage, QueryReport, RangeCursor, ReportOptions, ResumeKey, RowSet, write_item,
 };
 pub use response::{EngineResponse, PartitionLsn};
 pub use session::SessionToken;

@@ -46,6 +46,7 @@ pub(crate) use page::queries_max;
 pub use page::{CrossPartition, ItemQuery, QueryPage, ReportOptions};
 pub use parallel::Parallelism;
 pub use pleiad_sql::Parameters;
+pub use pleiad_sql::advice::Advice;
 pub use pleiad_sql::run::{KeyDigest, PageSize, ResumeKey, RowSet};
 pub(crate) use reader::TransactionSnapshot;
 pub use report::{IndexMetric, QueryReport};
