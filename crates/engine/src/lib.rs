@@ -60,7 +60,7 @@ pub use procedure::{CursorCodec, Executed, ItemWrite, ScriptContext, Triggered, 
 #[cfg(any(test, feature = "testing"))]
 pub use query::exam;
 pub use query::{
-    CrossPartition, CursorBinding, CursorPosition, DistinctHash, IndexMetric, ItemQuery, KeyDigest, PageReach,
+    Advice, CrossPartition, CursorBinding, CursorPosition, DistinctHash, IndexMetric, ItemQuery, KeyDigest, PageReach,
     PageSize, Parallelism, Parameters, QueryCursor, QueryPage, QueryReport, RangeCursor, ReportOptions, ResumeFilter,
     ResumeKey, RowSet, SortValue, WHOLE_ITEM, write_item,
 };

@@ -47,6 +47,7 @@ pub use page::{CrossPartition, ItemQuery, PageReach, QueryPage, ReportOptions};
 pub use parallel::Parallelism;
 pub use pleiad_sql::DistinctHash;
 pub use pleiad_sql::Parameters;
+pub use pleiad_sql::advice::Advice;
 pub use pleiad_sql::run::{KeyDigest, PageSize, ResumeFilter, ResumeKey, RowSet};
 pub use pleiad_sql::sort_encoding::SortValue;
 pub(crate) use reader::TransactionSnapshot;

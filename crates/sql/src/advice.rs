@@ -1,7 +1,7 @@
-//! Query advice: the rules of the service's Query Advisor.
+//! Query advice: the rules of the service's Query Advisor, and one of our own.
 //!
-//! Guarantees: advice depends on the query text alone. The result is the codes of the matching rules; clients have the
-//! texts.
+//! Guarantees: advice depends on the query text and the names of its parameters alone. The result is the codes of the
+//! matching rules. Clients have the texts of the service's rules, and ignore a code that they do not know.
 //!
 //! | rule | applies to |
 //! |---|---|
@@ -15,6 +15,7 @@
 //! | `QA1007` | `GetCurrentDateTime` in `WHERE` |
 //! | `QA1008` | `GetCurrentTicks` in `WHERE` |
 //! | `QA1009` | `GetCurrentTimestamp` in `WHERE` |
+//! | `PL1000` | parameters that the request does not bind; `Params` has their names |
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -23,11 +24,27 @@ use pleiad_model::Value;
 
 use crate::parse::ast::{BinaryOp, Expr, ExprKind, Select};
 
-/// The codes of the rules that match, sorted, without duplicates.
-pub fn advice(select: &Select) -> Vec<&'static str> {
+/// A rule that matches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advice {
+    pub rule: &'static str,
+    pub parameters: Vec<String>,
+}
+
+/// The rule about parameters without a value: the query runs, but a misspelled name matches nothing.
+const UNBOUND_PARAMETERS: &str = "PL1000";
+
+/// The rules that match: the service's, sorted, without duplicates, then our own. `unbound` has the names of the
+/// parameters that the request does not bind.
+pub fn advice(select: &Select, unbound: &[&str]) -> Vec<Advice> {
     let mut rules = BTreeSet::new();
     check_block(select, false, &mut rules);
-    rules.into_iter().collect()
+    let mut advice: Vec<Advice> = rules.into_iter().map(|rule| Advice { rule, parameters: Vec::new() }).collect();
+    if !unbound.is_empty() {
+        let parameters = unbound.iter().map(|name| (*name).to_owned()).collect();
+        advice.push(Advice { rule: UNBOUND_PARAMETERS, parameters });
+    }
+    advice
 }
 
 type AdviceCodes = BTreeSet<&'static str>;

@@ -56,6 +56,8 @@ pub enum Output {
 #[derive(Default)]
 pub struct Grouping {
     pub keys: Vec<ScalarExpr>,
+    /// The keys of `ORDER BY`, each a key of the group or a part of one.
+    pub order: Vec<SortKey>,
     pub aggregates: Vec<(AggregateKind, ScalarExpr)>,
     /// No `GROUP BY`: exactly one group, even without rows.
     pub single_group: bool,
@@ -219,12 +221,13 @@ impl Block {
 
 impl Grouping {
     fn nodes(&self) -> impl Iterator<Item = &ScalarExpr> {
-        self.keys.iter().chain(self.aggregates.iter().map(|(_, node)| node))
+        let keys = self.keys.iter().chain(self.order.iter().map(|key| &key.node));
+        keys.chain(self.aggregates.iter().map(|(_, node)| node))
     }
 }
 
 impl OutputExpr {
-    fn nodes(&self) -> impl Iterator<Item = &ScalarExpr> {
+    pub fn nodes(&self) -> impl Iterator<Item = &ScalarExpr> {
         let (value, properties) = match self {
             OutputExpr::Value(node) => (Some(node), [].as_slice()),
             OutputExpr::Object(properties) => (None, properties.as_slice()),

@@ -45,7 +45,7 @@ pub fn parse_and_check(text: &str) -> Result<Select> {
         return Err(Error::invalid(message));
     }
     let select = parse::parse(text).map_err(|diagnostic| diagnostic.into_error(text))?;
-    let select = flatten_sorted(select);
+    let select = flatten_sorted(select, contains_aggregate);
     check(&select, text)?;
     Ok(select)
 }
@@ -53,7 +53,9 @@ pub fn parse_and_check(text: &str) -> Result<Select> {
 /// Checks a tree that was parsed from `text`; positions in errors refer to it.
 pub fn check(select: &Select, text: &str) -> Result<()> {
     let mut checker = Checker::default();
-    let checked = clauses::check_subqueries(select).and_then(|()| checker.block(select, &NameScope::outermost()));
+    let misplaced = rank::source_errors(select).into_iter().chain(clauses::subquery_errors(select));
+    let checked = Diagnostic::combine(misplaced).map_or(Ok(()), Err);
+    let checked = checked.and_then(|()| checker.block(select, &NameScope::outermost()));
     checked.map_err(|diagnostic| diagnostic.into_error(text))?;
     clauses::check_joined_order(select)
 }
@@ -61,6 +63,34 @@ pub fn check(select: &Select, text: &str) -> Result<()> {
 /// The counts of `TOP`, `OFFSET` and `LIMIT`, with parameters bound; an error if one is not a valid count.
 pub fn check_parameters(select: &Select, parameters: &Parameters, text: &str) -> Result<Counts> {
     counts(select, parameters).map_err(|diagnostic| diagnostic.into_error(text))
+}
+
+/// The names of the parameters that a query uses, in text order, each once.
+pub fn parameter_names(select: &Select) -> Vec<&str> {
+    let mut names = Vec::new();
+    collect_parameters(select, &mut names);
+    names
+}
+
+fn collect_parameters<'q>(select: &'q Select, names: &mut Vec<&'q str>) {
+    let visited: Result<(), std::convert::Infallible> = select.each_scalar(&mut |scalar| {
+        collect_parameters_in(scalar, names);
+        Ok(())
+    });
+    let Ok(()) = visited;
+}
+
+fn collect_parameters_in<'q>(expr: &'q Expr, names: &mut Vec<&'q str>) {
+    match &expr.kind {
+        ExprKind::Subquery { select, .. } => collect_parameters(select, names),
+        ExprKind::Parameter(name) if !names.contains(&name.as_str()) => names.push(name),
+        _ => {}
+    }
+    let visited: Result<(), std::convert::Infallible> = expr.each_child(&mut |child| {
+        collect_parameters_in(child, names);
+        Ok(())
+    });
+    let Ok(()) = visited;
 }
 
 /// The user-defined functions that a query calls, each with the span of its first call.

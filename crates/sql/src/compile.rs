@@ -101,9 +101,11 @@ impl<'q> Compiler<'q> {
         let first = base + usize::from(reads_items);
         let filters = self.filters(select.filter.as_ref(), first)?;
         let mut order = self.order(select.order_by.as_ref())?;
-        let output = self.output(select, base)?;
-        if matches!(output, Output::Groups(..)) {
-            order.clear(); // a single aggregate row needs no sorting
+        let mut output = self.output(select, base)?;
+        if let Output::Groups(grouping, _) = &mut output {
+            let order = std::mem::take(&mut order);
+            // A single aggregate row needs no sorting.
+            grouping.order = if grouping.single_group { Vec::new() } else { order };
         }
         self.names.truncate(base);
         let (offset, take) = self.counts(select)?;
@@ -223,7 +225,8 @@ impl<'q> Compiler<'q> {
         let project = self.project(&select.spec, base);
         let grouped = std::mem::replace(&mut self.grouped, saved);
         let aggregates = grouped.map(|grouped| grouped.aggregates).unwrap_or_default();
-        Ok(Output::Groups(Grouping { keys, aggregates, single_group: select.group_by.is_empty() }, project?))
+        let (order, single_group) = (Vec::new(), select.group_by.is_empty());
+        Ok(Output::Groups(Grouping { keys, order, aggregates, single_group }, project?))
     }
 
     fn project(&mut self, spec: &'q SelectSpec, base: usize) -> Result<OutputExpr> {

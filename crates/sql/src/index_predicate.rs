@@ -137,6 +137,36 @@ pub fn index_predicate(block: &Block) -> Option<IndexPredicate<'_>> {
     derive::Paths::of(block).conjunction(block.filters.iter().map(|filter| &filter.node))
 }
 
+/// Predicates in the `SELECT`, and paths that aggregates read. They select no items, but an index can evaluate them.
+pub fn projected_predicates(block: &Block) -> Vec<IndexPredicate<'_>> {
+    if !block.reads_items {
+        return Vec::new();
+    }
+    let paths = derive::Paths::of(block);
+    let mut found = Vec::new();
+    let project = match &block.output {
+        Output::Rows(project) => project,
+        Output::Groups(grouping, project) => {
+            grouping.aggregates.iter().for_each(|(_, argument)| match paths.path(argument) {
+                Some(path) => found.push(IndexPredicate::Path(PathPredicate { path, value: ValuePredicate::Defined })),
+                None => paths.collect_projected(argument, &mut found),
+            });
+            project
+        }
+    };
+    project.nodes().for_each(|node| paths.collect_projected(node, &mut found));
+    found
+}
+
+/// The `GROUP BY` keys that are paths of properties below the item.
+pub fn group_paths(block: &Block) -> Vec<Vec<IndexStep>> {
+    let Output::Groups(grouping, _) = &block.output else { return Vec::new() };
+    let paths = derive::Paths::of(block);
+    let is_property = |step: &IndexStep| matches!(step, IndexStep::Property(_));
+    let keys = grouping.keys.iter().filter_map(|key| paths.path(key).filter(|path| path.iter().all(is_property)));
+    keys.filter(|_| block.reads_items).collect()
+}
+
 /// The keys of `ORDER BY`, if each is a path of properties below the item.
 pub fn order_paths(block: &Block) -> Option<Vec<OrderPath>> {
     if !block.reads_items {

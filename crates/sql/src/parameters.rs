@@ -35,6 +35,11 @@ impl Parameters {
         Ok(Parameters { values })
     }
 
+    /// Whether the request has a parameter of this name, with a value or without.
+    pub fn contains(&self, name: &str) -> bool {
+        self.values.contains_key(name)
+    }
+
     pub(crate) fn get(&self, name: &str) -> Option<&Value> {
         self.values.get(name)?.as_ref()
     }

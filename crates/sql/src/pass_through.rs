@@ -1,4 +1,5 @@
-//! Pass-through subqueries: a sorted query over a subquery in `FROM` that returns items, or parts of them, unchanged.
+//! Pass-through subqueries: a sorted query over a subquery in `FROM` that returns items, or parts of them, unchanged or
+//! as members of an object.
 //!
 //! `ORDER BY` needs paths of the item, so such a query is flattened into its subquery. The rows are the same.
 //!
@@ -6,28 +7,36 @@
 //! SELECT s.id FROM (SELECT * FROM c WHERE c.n > 1) s ORDER BY s.id         SELECT c.id FROM c WHERE c.n > 1 ORDER BY c.id
 //! SELECT VALUE s FROM (SELECT VALUE c.o FROM c) s ORDER BY s.id            SELECT VALUE c.o FROM c WHERE IS_DEFINED(c.o) ORDER BY c.o.id
 //! SELECT VALUE s.o FROM (SELECT c.o FROM c) s ORDER BY s.o.id              SELECT VALUE c.o FROM c ORDER BY c.o.id
+//! SELECT VALUE s FROM (SELECT VALUE {"i": c.id} FROM c) s ORDER BY s.i     SELECT VALUE {"i": c.id} FROM c ORDER BY c.id
 //! ```
 //!
 //! Any other query, and one whose names would collide, stays as it is.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 
 use crate::parse::Span;
 use crate::parse::ast::{AstStep, Expr, ExprKind, FromItem, Name, OrderBy, Select, SelectItem, SelectSpec};
 
+/// Whether an expression aggregates rows.
+type IsAggregate = fn(&Expr) -> bool;
+
 /// Flattens a query with sort keys; returns any other unchanged.
-pub fn flatten_sorted(select: Select) -> Select {
+pub fn flatten_sorted(select: Select, is_aggregate: IsAggregate) -> Select {
     match select.order_by {
-        Some(OrderBy::Keys(_)) => flatten(&select).unwrap_or(select),
+        Some(OrderBy::Keys(_)) => flatten(&select, is_aggregate).unwrap_or(select),
         _ => select,
     }
 }
 
-fn flatten(select: &Select) -> Option<Select> {
+fn flatten(select: &Select, is_aggregate: IsAggregate) -> Option<Select> {
     let [FromItem { unnest: false, expr, alias: Some(alias) }] = select.from.as_slice() else { return None };
     let ExprKind::Subquery { select: inner, .. } = &expr.kind else { return None };
-    let nested = flatten(inner);
+    let nested = flatten(inner, is_aggregate);
     let inner = nested.as_ref().unwrap_or(inner);
+    if inner.spec.items().iter().any(|item| is_aggregate(&item.expr)) {
+        return None;
+    }
     let rows = Rows::of(inner, &alias.text)?;
     let mut outer = select.clone();
     rows.replace_in(&mut outer)?;
@@ -43,41 +52,43 @@ struct Rows<'q> {
     root: &'q str,
     alias: &'q str,
     columns: Columns<'q>,
+    is_joined: bool,
+    /// The outer query uses a row with computed values. It may do so once: they are not computed again.
+    is_computed: Cell<bool>,
 }
 
 enum Columns<'q> {
     Item,
     /// `SELECT VALUE c.o`: undefined values give no row.
     Part(&'q Expr),
+    /// The members of an object: paths, or computed values.
     List(Vec<(&'q str, &'q Expr)>),
 }
 
 impl<'q> Rows<'q> {
     fn of(inner: &'q Select, alias: &'q str) -> Option<Self> {
-        let [source] = inner.from.as_slice() else { return None };
+        let (source, joined) = inner.from.split_first()?;
         let root = source.name()?;
+        let is_joined = !joined.is_empty();
         let combines = inner.distinct || !inner.group_by.is_empty();
         let is_limited = inner.top.is_some() || inner.offset_limit.is_some() || inner.order_by.is_some();
         if source.unnest || !is_path(&source.expr, None) || combines || is_limited {
             return None;
         }
         let columns = match &inner.spec {
+            SelectSpec::Star(_) if is_joined => return None,
             SelectSpec::Star(_) => Columns::Item,
             SelectSpec::Value(SelectItem { expr, .. }) => match &expr.kind {
                 ExprKind::Name(name) if name == root => Columns::Item,
+                ExprKind::Object(members) => members_of(members.iter().map(|(name, expr)| (name.as_str(), expr)))?,
                 _ => Columns::Part(Some(expr).filter(|expr| is_path(expr, Some(root)))?),
             },
             SelectSpec::List(items) => {
-                let column = |item: &'q SelectItem| {
-                    is_path(&item.expr, Some(root)).then_some(())?;
-                    Some((item.name()?, &item.expr))
-                };
-                let columns = items.iter().map(column).collect::<Option<Vec<_>>>()?;
-                let names: HashSet<&str> = columns.iter().map(|(name, _)| *name).collect();
-                Columns::List(Some(columns).filter(|columns| columns.len() == names.len())?)
+                let columns = items.iter().map(|item| Some((item.name()?, &item.expr)));
+                members_of(columns.collect::<Option<Vec<_>>>()?.into_iter())?
             }
         };
-        Some(Rows { root, alias, columns })
+        Some(Rows { root, alias, columns, is_joined, is_computed: Cell::new(false) })
     }
 
     fn is_defined(&self) -> Option<Expr> {
@@ -89,9 +100,9 @@ impl<'q> Rows<'q> {
     /// Replaces the row's alias in all clauses but `FROM`. Columns keep their names.
     fn replace_in(&self, outer: &mut Select) -> Option<()> {
         match &mut outer.spec {
-            SelectSpec::Star(_) if matches!(self.columns, Columns::Item) => {}
+            SelectSpec::Star(_) if matches!(self.columns, Columns::Item) && !self.is_joined => {}
             SelectSpec::Star(span) => {
-                let expr = Expr { kind: self.row(), span: *span };
+                let expr = Expr { kind: self.row()?, span: *span };
                 outer.spec = SelectSpec::Value(SelectItem { expr, alias: None });
             }
             SelectSpec::Value(item) => self.replace(&mut item.expr)?,
@@ -117,10 +128,9 @@ impl<'q> Rows<'q> {
 
     fn replace(&self, expr: &mut Expr) -> Option<()> {
         match &mut expr.kind {
-            ExprKind::Name(name) if name == self.alias => expr.kind = self.row(),
-            // The outer query cannot use this name: `check` reports it. Subqueries may bind the names again.
-            ExprKind::Name(name) if name == self.root => return None,
-            ExprKind::Subquery { .. } => return None,
+            ExprKind::Name(name) if name == self.alias => expr.kind = self.row()?,
+            // The outer query cannot use other names: `check` reports them. Subqueries may bind the names again.
+            ExprKind::Name(_) | ExprKind::Subquery { .. } => return None,
             ExprKind::Access { base, steps } => {
                 steps.iter_mut().filter_map(AstStep::index_mut).try_for_each(|index| self.replace(index))?;
                 match &base.kind {
@@ -133,15 +143,18 @@ impl<'q> Rows<'q> {
         Some(())
     }
 
-    fn row(&self) -> ExprKind {
-        match &self.columns {
+    fn row(&self) -> Option<ExprKind> {
+        Some(match &self.columns {
             Columns::Item => ExprKind::Name(self.root.to_owned()),
             Columns::Part(part) => part.kind.clone(),
             Columns::List(columns) => {
+                if !columns.iter().all(|(_, expr)| is_path(expr, Some(self.root))) && self.is_computed.replace(true) {
+                    return None;
+                }
                 let property = |(name, expr): &(&str, &Expr)| ((*name).to_owned(), (*expr).clone());
                 ExprKind::Object(columns.iter().map(property).collect())
             }
-        }
+        })
     }
 
     /// The path below a row.
@@ -160,11 +173,18 @@ impl<'q> Rows<'q> {
             Columns::List(columns) => {
                 let (first, rest) = steps.split_first()?;
                 let (_, part) = columns.iter().find(|(name, _)| Some(*name) == first.property())?;
-                Some(below(&part.kind, rest))
+                is_path(part, Some(self.root)).then(|| below(&part.kind, rest))
             }
-            _ => Some(below(&self.row(), steps)),
+            _ => Some(below(&self.row()?, steps)),
         }
     }
+}
+
+/// `None` for two members of one name.
+fn members_of<'q>(members: impl Iterator<Item = (&'q str, &'q Expr)>) -> Option<Columns<'q>> {
+    let members: Vec<(&str, &Expr)> = members.collect();
+    let names: HashSet<&str> = members.iter().map(|(name, _)| *name).collect();
+    (members.len() == names.len()).then_some(Columns::List(members))
 }
 
 /// `c` or `c.a["b"]`, for one alias or for any.
@@ -197,10 +217,11 @@ fn and(filters: Vec<Expr>) -> Option<Expr> {
 mod tests {
     use super::*;
     use crate::parse::parse;
-    use crate::parse::print::print;
+    use crate::parse::print::{print, print_expr};
 
     fn flattened(text: &str) -> Option<String> {
-        flatten(&parse(text).unwrap()).map(|select| print(&select))
+        let is_aggregate = |expr: &Expr| print_expr(expr).contains("COUNT(");
+        flatten(&parse(text).unwrap(), is_aggregate).map(|select| print(&select))
     }
 
     #[track_caller]
@@ -234,9 +255,30 @@ mod tests {
         );
     }
 
+    /// As LINQ writes it.
+    #[test]
+    fn objects_with_parts_of_items() {
+        check(
+            r#"SELECT VALUE r FROM (SELECT VALUE {"a": c["x"], "n": ARRAY_LENGTH(c.list), "v": v} FROM c JOIN (SELECT VALUE COUNT(1) FROM t IN c.tags) AS v) AS r ORDER BY r["a"] ASC, r.a.b"#,
+            r#"SELECT VALUE {"a": c["x"], "n": ARRAY_LENGTH(c.list), "v": v} FROM c JOIN (SELECT VALUE COUNT(1) FROM t IN c.tags) AS v ORDER BY c["x"], c["x"].b"#,
+        );
+        check(
+            "SELECT * FROM (SELECT VALUE c FROM c JOIN t IN c.tags) s ORDER BY s.id",
+            "SELECT VALUE c FROM c JOIN t IN c.tags ORDER BY c.id",
+        );
+        check(
+            "SELECT s.id, s AS row FROM (SELECT c.id, t FROM c JOIN t IN c.tags) s ORDER BY s.id",
+            r#"SELECT c.id, {"id": c.id, "t": t} AS row FROM c JOIN t IN c.tags ORDER BY c.id"#,
+        );
+    }
+
     #[test]
     fn other_queries_stay_as_they_are() {
         for text in [
+            r#"SELECT s, s AS t FROM (SELECT VALUE {"a": c.a, "r": RAND()} FROM c) s ORDER BY s.a"#,
+            r#"SELECT VALUE s FROM (SELECT VALUE {"a": c.a + 1} FROM c) s ORDER BY s.a"#,
+            r#"SELECT VALUE s FROM (SELECT VALUE {"n": COUNT(1)} FROM c) s ORDER BY s.n"#,
+            "SELECT VALUE t FROM (SELECT c.id, t FROM c JOIN t IN c.tags) s ORDER BY s.id",
             "SELECT * FROM c ORDER BY c.id",
             "SELECT VALUE c.id FROM (SELECT * FROM c) s ORDER BY s.id",
             "SELECT VALUE s FROM (SELECT DISTINCT c.a FROM c) s ORDER BY s.a",

@@ -151,7 +151,8 @@ impl<'q> SdkPlan<'q> {
             MergeShape::Sorted(keys) if self.select.distinct && shape::equal_rows_are_adjacent(self.select, keys) => {
                 "Ordered"
             }
-            _ if self.select.distinct => "Unordered",
+            // Without FROM there is a single row.
+            _ if self.select.distinct && !self.select.from.is_empty() => "Unordered",
             _ => "None",
         }
     }

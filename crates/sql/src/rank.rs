@@ -58,7 +58,7 @@ impl<'q> RankClause<'q> {
                 parse_rrf(score, arguments, clause, parameters)
             }
             _ => {
-                let component = component(score, 1.0)?;
+                let component = component(score, 1.0, clause)?;
                 Ok(RankClause { components: vec![component], is_weighted: false })
             }
         }
@@ -91,7 +91,7 @@ fn parse_rrf<'q>(
         None => vec![1.0; scores.len()],
     };
     let components =
-        scores.iter().zip(weights).map(|(score, weight)| component(score, weight)).collect::<Result<_, _>>()?;
+        scores.iter().zip(weights).map(|(score, weight)| component(score, weight, clause)).collect::<Result<_, _>>()?;
     Ok(RankClause { components, is_weighted })
 }
 
@@ -99,8 +99,8 @@ fn is_not_a_score(expr: &Expr) -> bool {
     !matches!(expr.kind, ExprKind::Call { .. })
 }
 
-fn component(expr: &Expr, weight: f64) -> Result<Component<'_>, Diagnostic> {
-    let ExprKind::Call { function, arguments } = &expr.kind else { return Err(invalid_score(expr)) };
+fn component(expr: &Expr, weight: f64, clause: Span) -> Result<Component<'_>, Diagnostic> {
+    let ExprKind::Call { function, arguments } = &expr.kind else { return Err(invalid_score(clause)) };
     if function.eq_ignore_ascii_case("RRF") {
         // The service knows RRF only directly after RANK.
         let name = Span { start: expr.span.start, end: expr.span.start + function.len() };
@@ -118,7 +118,7 @@ fn component(expr: &Expr, weight: f64) -> Result<Component<'_>, Diagnostic> {
             return Err(Diagnostic::coded(expr.span, "SC2050", message));
         }
         ("VECTORDISTANCE", arguments) => Score::Vector(arguments),
-        _ => return Err(invalid_score(expr)),
+        _ => return Err(invalid_score(clause)),
     };
     Ok(Component { score, weight, expr })
 }
@@ -153,8 +153,8 @@ pub fn selected_property(expr: &Expr) -> Cow<'_, Expr> {
 const INVALID_SCORE: &str =
     "The ORDER BY RANK clause must be followed by a VectorDistance and/or a FullTextScore function call.";
 
-fn invalid_score(expr: &Expr) -> Diagnostic {
-    Diagnostic::coded(expr.span, "SC2221", INVALID_SCORE).with_hint("Several of them go into RRF(…).")
+fn invalid_score(clause: Span) -> Diagnostic {
+    Diagnostic::coded(clause, "SC2221", INVALID_SCORE).with_hint("Several of them go into RRF(…).")
 }
 
 fn invalid_weights(weights: &Expr) -> Diagnostic {

@@ -12,7 +12,7 @@ use pleiad_model::env::Env;
 use pleiad_model::partition_key::{EpkRange, PartitionKey};
 use pleiad_model::{Error, Fact, Kind, Result};
 use pleiad_partition::price;
-use pleiad_sql::advice::advice;
+use pleiad_sql::advice::{Advice, advice};
 use pleiad_sql::block::Block;
 use pleiad_sql::compile::BindContext;
 use pleiad_sql::derived_table::split_derived_table;
@@ -38,7 +38,7 @@ use super::reader::TransactionSnapshot;
 use super::report::{IndexNeeds, QueryReport, ScanStats};
 use super::route::{self, slices};
 use super::scan::KeyPath;
-use super::statement_cache;
+use super::statement_cache::{self, Statement};
 use super::stop::{PageRetry, Stop};
 use crate::catalog::CONTAINER_CHANGES_MAX;
 use crate::feed::FeedRange;
@@ -362,6 +362,7 @@ impl PageTask {
         };
         let began = Instant::now();
         let statement = statement_cache::get_or_parse(&self.query.text)?;
+        statement.log_unbound(bind.parameters, &self.at.container().definition.id);
         let select = &statement.select;
         let counts = check::check_parameters(select, bind.parameters, &self.query.text)?;
         self.find_functions(select, thread)?;
@@ -386,11 +387,12 @@ impl PageTask {
     }
 
     /// Advice comes with the first page only.
-    fn advice(&self) -> Vec<&'static str> {
+    fn advice(&self) -> Vec<Advice> {
         if !self.query.report.advice || self.query.from.is_some() || self.query.resume.is_some() {
             return Vec::new();
         }
-        statement_cache::get_or_parse(&self.query.text).map_or(Vec::new(), |statement| advice(&statement.select))
+        let of = |statement: Arc<Statement>| advice(&statement.select, &statement.unbound(&self.query.parameters));
+        statement_cache::get_or_parse(&self.query.text).map_or(Vec::new(), of)
     }
 
     fn find_functions(&self, select: &Select, thread: &PageThread) -> Result<(), Stop> {
@@ -487,6 +489,8 @@ impl PageTask {
             ordering: &executor.ordering,
             vector_order: executor.vector_order.as_ref(),
             text_score: executor.text_score.as_ref(),
+            projected: &index_predicate::projected_predicates(block),
+            groups: &index_predicate::group_paths(block),
         };
         let report = report.with_indexes(&work, &needs, usable);
         let report = match &container.schema.key {
@@ -561,8 +565,10 @@ impl PageTask {
         let mut hasher = Fingerprint(FNV_BASIS);
         match select.order_by {
             // A client that resumes a sorted query may narrow its filter. The cursor is a sort key and stays valid.
-            Some(_) => print(&Select { filter: None, ..select.clone() }).hash(&mut hasher),
-            None => self.query.text.hash(&mut hasher),
+            Some(_) if select.group_by.is_empty() => {
+                print(&Select { filter: None, ..select.clone() }).hash(&mut hasher)
+            }
+            _ => self.query.text.hash(&mut hasher),
         }
         self.query.parameters.hash(&mut hasher);
         if let Some(key) = key {

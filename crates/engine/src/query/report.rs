@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use pleiad_model::policy::{COMPOSITE_PATHS_PER_INDEX_MAX, PathStep, VectorIndexType, is_generated_on_read};
 use pleiad_partition::index::UsableIndex;
+use pleiad_sql::advice::Advice;
 use pleiad_sql::index_predicate::{
     IndexPredicate, OrderPath, PathPredicate, TextScoreOrder, ValuePredicate, VectorOrder, path_text,
 };
@@ -155,7 +156,7 @@ pub struct QueryReport {
     pub single: Vec<IndexMetric>,
     pub composite: Vec<IndexMetric>,
     /// Rules of `pleiad_sql::advice` that apply.
-    pub advice: Vec<&'static str>,
+    pub advice: Vec<Advice>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -222,29 +223,54 @@ impl QueryReport {
         }
     }
 
-    /// Which indexes serve the query under the policy, in the order in which it mentions their paths, and which ones
-    /// would help. As in the service, this depends on the query alone; whether a page used them, or a scan of few items
-    /// was cheaper, is in `access_paths`.
+    /// Which indexes serve the query under the policy, and which ones would help. As in the service, this depends on
+    /// the query alone; whether a page used them, or a scan of few items was cheaper, is in `access_paths`. Also as in
+    /// the service, the last path of the filter comes first.
     pub fn with_indexes(mut self, work: &ScanStats, needs: &IndexNeeds<'_, '_>, index: UsableIndex<'_>) -> Self {
         let composite = needs.composite(index);
         let mut lookups = Vec::new();
         needs.predicate.iter().for_each(|condition| collect_predicates(condition, &mut lookups));
         // The report has to fit into a header.
         lookups.truncate(LOOKUPS_REPORTED);
-        for lookup in &lookups {
+        let unused = needs.unused_order(&lookups, composite.is_some());
+        let is_used = |path: &[PathStep]| unused != Some(path);
+        for lookup in lookups.iter().rev().filter(|lookup| is_used(&lookup.path)) {
             match &composite {
                 Some(spec) if spec.covers_path(&lookup.path) => self.note(spec.clone(), true, true),
                 _ => {
                     let spec = IndexSpec::Path(lookup.path.clone());
-                    self.note(spec, index.indexes(&lookup.path), is_precise(lookup));
+                    let precise = lookups.iter().any(|other| other.path == lookup.path && is_precise(other));
+                    self.note(spec, index.indexes(&lookup.path), precise);
                 }
             }
         }
+        if unused.is_none() {
+            self = self.with_order(needs, index);
+        }
         self = self
-            .with_order(needs, index)
+            .with_projection(needs, index)
             .with_special_indexes(needs, index)
             .with_suggestion(needs, composite.is_some());
-        work.indexes_used().into_iter().for_each(|spec| self.note(spec.clone(), true, true));
+        for spec in work.indexes_used() {
+            if !matches!(spec, IndexSpec::Path(path) if !is_used(path)) {
+                self.note(spec.clone(), true, true);
+            }
+        }
+        self
+    }
+
+    /// Adds the indexes on paths that only the `SELECT` uses, in a predicate or an aggregate.
+    fn with_projection(mut self, needs: &IndexNeeds<'_, '_>, index: UsableIndex<'_>) -> Self {
+        let mut lookups = Vec::new();
+        needs.projected.iter().for_each(|condition| collect_predicates(condition, &mut lookups));
+        lookups.truncate(LOOKUPS_REPORTED);
+        for lookup in lookups.iter().rev().filter(|lookup| index.indexes(&lookup.path)) {
+            let spec = IndexSpec::Path(lookup.path.clone());
+            let specs = spec.specs();
+            if !self.single.iter().any(|known| known.specs == specs) {
+                self.note(spec, true, true);
+            }
+        }
         self
     }
 
@@ -281,11 +307,11 @@ impl QueryReport {
         self
     }
 
-    /// Suggests a composite index for a conjunction on several paths, the last of which is a range: it is one range of
-    /// that index.
+    /// Suggests a composite index for a conjunction on several paths, the last of which is a range or which are all keys
+    /// of `GROUP BY`: it is one range of that index.
     fn with_suggestion(mut self, needs: &IndexNeeds<'_, '_>, has_composite: bool) -> Self {
         let Some(IndexPredicate::And(all)) = needs.predicate else { return self };
-        let wanted = suggestion(all);
+        let wanted = suggestion(all, needs.groups);
         if !wanted.is_empty() && !has_composite && self.composite.is_empty() {
             let specs = wanted.iter().map(|path| format!("{} ASC", path_text(path))).collect();
             self.composite.push(IndexMetric { specs, utilized: false, precise: true, impact_is_high: true });
@@ -316,6 +342,10 @@ pub struct IndexNeeds<'a, 'b> {
     pub ordering: &'a OrderStrategy,
     pub vector_order: Option<&'a VectorOrder<'b>>,
     pub text_score: Option<&'a TextScoreOrder<'b>>,
+    /// Predicates in the `SELECT`.
+    pub projected: &'a [IndexPredicate<'b>],
+    /// The paths of `GROUP BY`.
+    pub groups: &'a [Vec<PathStep>],
 }
 
 impl IndexNeeds<'_, '_> {
@@ -324,6 +354,16 @@ impl IndexNeeds<'_, '_> {
         let Some(IndexPredicate::And(all)) = self.predicate else { return None };
         let seek = seeks(all, index).into_iter().max_by_key(|seek| seek.covers.len())?;
         Some(IndexSpec::Composite(seek.index.clone()))
+    }
+
+    /// The path of `ORDER BY`, if the filter has it and others. The service then uses the indexes of the others alone,
+    /// unless one composite index would serve all of them.
+    fn unused_order(&self, lookups: &[&PathPredicate<'_>], has_composite: bool) -> Option<&[PathStep]> {
+        let (Some(IndexPredicate::And(all)), [only]) = (self.predicate, self.order) else { return None };
+        let is_filtered = lookups.iter().any(|lookup| lookup.path == only.path);
+        let has_others = lookups.iter().any(|lookup| lookup.path != only.path);
+        let is_unused = is_filtered && has_others && !has_composite && suggestion(all, self.groups).is_empty();
+        is_unused.then_some(only.path.as_slice())
     }
 }
 
@@ -357,8 +397,9 @@ fn collect_special_indexes(condition: &IndexPredicate<'_>, found: &mut Vec<Index
     }
 }
 
-/// Paths with an equality, then one with a range. Without a range the single-path indexes are as good.
-fn suggestion<'c>(all: &'c [IndexPredicate<'_>]) -> Vec<&'c [PathStep]> {
+/// Paths with an equality, then one with a range; or, without a range, those that the query groups by. Otherwise the
+/// single-path indexes are as good.
+fn suggestion<'c>(all: &'c [IndexPredicate<'_>], groups: &[Vec<PathStep>]) -> Vec<&'c [PathStep]> {
     let (mut equal, mut ranges): (Vec<&[PathStep]>, Vec<&[PathStep]>) = Default::default();
     for condition in all {
         let IndexPredicate::Path(PathPredicate { path, value }) = condition else { continue };
@@ -368,6 +409,14 @@ fn suggestion<'c>(all: &'c [IndexPredicate<'_>]) -> Vec<&'c [PathStep]> {
             ValuePredicate::Range(..) if !ranges.contains(&path.as_slice()) => ranges.push(path),
             _ => {}
         }
+    }
+    if ranges.is_empty() {
+        let mut grouped: Vec<&[PathStep]> = Vec::new();
+        for key in groups {
+            grouped.extend(equal.iter().copied().find(|path| *path == key.as_slice() && !grouped.contains(path)));
+        }
+        grouped.truncate(COMPOSITE_PATHS_PER_INDEX_MAX);
+        return if grouped.len() > 1 { grouped } else { Vec::new() };
     }
     match ranges.into_iter().find(|path| !equal.contains(path)) {
         // Two ranges are not one range of a composite index.

@@ -4,13 +4,14 @@
 //! nothing but the text, so its result is cached for all clients and accounts. The compiled block is cached as well, if
 //! the text is self-contained: nothing in it depends on a request.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use pleiad_model::Result;
 use pleiad_sql::block::Block;
-use pleiad_sql::check;
 use pleiad_sql::compile::{BindContext, compile};
 use pleiad_sql::parse::ast::{Expr, ExprKind, Select};
+use pleiad_sql::{Parameters, check};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
@@ -21,6 +22,9 @@ const TEXT_BYTES_MAX: usize = 2 << 10;
 /// The assumed length of a text, to size the cache; also the fixed weight of an entry.
 const TEXT_BYTES_ASSUMED: u64 = 128;
 
+/// How much of the names of unbound parameters is logged.
+const LOGGED_CHARS_MAX: usize = 200;
+
 static CACHE: LazyLock<Cache<String, Arc<Statement>, TextWeighter>> = LazyLock::new(|| {
     let texts = (CACHED_TEXT_BYTES_MAX / TEXT_BYTES_ASSUMED) as usize;
     Cache::with_weighter(texts, CACHED_TEXT_BYTES_MAX, TextWeighter)
@@ -28,13 +32,17 @@ static CACHE: LazyLock<Cache<String, Arc<Statement>, TextWeighter>> = LazyLock::
 
 pub struct Statement {
     pub select: Select,
+    /// The names of the parameters.
+    parameters: Vec<String>,
+    /// Unbound parameters were logged.
+    is_logged: AtomicBool,
     /// Set at the first use, if it is the same for all requests.
     block: OnceLock<Arc<Block>>,
 }
 
 /// Like `check::parse_and_check`, with the cache in front.
 pub fn get_or_parse(text: &str) -> Result<Arc<Statement>> {
-    let read = || check::parse_and_check(text).map(|select| Arc::new(Statement { select, block: OnceLock::new() }));
+    let read = || check::parse_and_check(text).map(|select| Arc::new(Statement::new(select)));
     if text.len() > TEXT_BYTES_MAX {
         return read();
     }
@@ -47,6 +55,25 @@ pub fn get_or_parse(text: &str) -> Result<Arc<Statement>> {
 }
 
 impl Statement {
+    fn new(select: Select) -> Self {
+        let parameters = check::parameter_names(&select).into_iter().map(str::to_owned).collect();
+        Statement { select, parameters, is_logged: AtomicBool::new(false), block: OnceLock::new() }
+    }
+
+    /// The parameters that a request does not bind; they are undefined.
+    pub fn unbound(&self, bound: &Parameters) -> Vec<&str> {
+        self.parameters.iter().map(String::as_str).filter(|name| !bound.contains(name)).collect()
+    }
+
+    /// Logs unbound parameters, once while the statement is cached: an application sends its queries again and again.
+    pub fn log_unbound(&self, bound: &Parameters, container: &str) {
+        let unbound = self.unbound(bound);
+        if !unbound.is_empty() && !self.is_logged.swap(true, Ordering::Relaxed) {
+            let parameters: String = unbound.join(", ").chars().take(LOGGED_CHARS_MAX).collect();
+            tracing::info!(container, parameters, "a query has parameters without a value; they are undefined");
+        }
+    }
+
     /// Like `compile`, with the cache in front.
     pub fn block(&self, text: &str, bind: BindContext<'_>) -> Result<Arc<Block>> {
         if let Some(known) = self.block.get() {
@@ -94,6 +121,15 @@ mod tests {
         assert_eq!(get_or_parse("SELECT").err(), check::parse_and_check("SELECT").err());
         let long = format!("SELECT VALUE '{}'", "x".repeat(TEXT_BYTES_MAX));
         assert!(!Arc::ptr_eq(&get_or_parse(&long).unwrap(), &get_or_parse(&long).unwrap()));
+    }
+
+    #[test]
+    fn unbound_parameters_are_those_that_the_request_does_not_name() {
+        let statement = get_or_parse("SELECT * FROM c WHERE c.a = @a AND c.b IN (@b, @c, @a)").unwrap();
+        let given = pleiad_model::json::parse(br#"[{"name": "@b"}, {"name": "@d", "value": 1}]"#).unwrap();
+        assert_eq!(statement.unbound(&Parameters::from_value(Some(&given)).unwrap()), ["@a", "@c"]);
+        statement.log_unbound(&Parameters::default(), "c");
+        assert!(statement.is_logged.load(Ordering::Relaxed));
     }
 
     #[test]

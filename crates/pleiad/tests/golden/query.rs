@@ -329,11 +329,16 @@ fn counts(metrics: &str) -> String {
     format!("retrieved {} output {}", count("retrievedDocumentCount"), count("outputDocumentCount"))
 }
 
-/// `QA1002 QA1006`, or `none`
+/// `QA1002 PL1000(@min)`, or `none`
 fn advice(answer: &Response) -> String {
     let Some(header) = answer.header("x-ms-cosmos-query-advice") else { return "none".to_owned() };
     let decoded = percent_encoding::percent_decode_str(header).decode_utf8_lossy();
-    let rule = |entry: &Value| entry.get("Id").and_then(Value::as_str).unwrap_or("?").to_owned();
+    let rule = |entry: &Value| {
+        let id = entry.get("Id").and_then(Value::as_str).unwrap_or("?");
+        let parameters = entry.get("Params").and_then(Value::as_array).unwrap_or_default();
+        let parameters: Vec<&str> = parameters.iter().filter_map(Value::as_str).collect();
+        if parameters.is_empty() { id.to_owned() } else { format!("{id}({})", parameters.join(", ")) }
+    };
     match parse(&decoded) {
         Ok(Value::Array(entries)) => entries.iter().map(rule).collect::<Vec<_>>().join(" "),
         _ => format!("not a list: {header}"),

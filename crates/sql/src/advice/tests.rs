@@ -5,7 +5,9 @@ use crate::check;
 
 #[track_caller]
 fn check_advice(text: &str, rules: &[&str]) {
-    assert_eq!(advice(&check::parse_and_check(text).unwrap()), rules, "{text}");
+    let found: Vec<&str> =
+        advice(&check::parse_and_check(text).unwrap(), &[]).iter().map(|advice| advice.rule).collect();
+    assert_eq!(found, rules, "{text}");
 }
 
 #[test]
@@ -45,4 +47,16 @@ fn rules_are_sorted_and_unique() {
                 AND EXISTS(SELECT VALUE t FROM t IN c.tags WHERE LOWER(t) = 'x' AND t != GetCurrentDateTime())";
     check_advice(text, &["QA1002", "QA1006", "QA1007", "QA1008"]);
     check_advice("SELECT VALUE (SELECT DISTINCT VALUE u FROM t IN c.tags JOIN u IN t) FROM c", &["QA1001"]);
+}
+
+#[test]
+fn unbound_parameters_are_named() {
+    let text =
+        "SELECT TOP @n * FROM c WHERE CONTAINS(c.s, @s) AND EXISTS(SELECT 1 FROM t IN c.tags WHERE t = @t OR t = @s)";
+    let select = check::parse_and_check(text).unwrap();
+    assert_eq!(check::parameter_names(&select), ["@n", "@s", "@t"]);
+    let advice = advice(&select, &["@s", "@t"]);
+    let names = ["@s".to_owned(), "@t".to_owned()];
+    assert_eq!(advice.iter().map(|advice| advice.rule).collect::<Vec<_>>(), ["QA1002", "PL1000"]);
+    assert_eq!((advice[0].parameters.len(), advice[1].parameters.as_slice()), (0, names.as_slice()));
 }

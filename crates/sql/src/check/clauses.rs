@@ -20,11 +20,11 @@ pub(super) fn check(select: &Select) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Rejects clauses that subqueries may not have. Reports all of them, inner subqueries first, as the service does.
-pub(super) fn check_subqueries(select: &Select) -> Result<(), Diagnostic> {
+/// The clauses that subqueries may not have: all of them, inner subqueries first, as the service reports them.
+pub(super) fn subquery_errors(select: &Select) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     select.each_subquery(&mut |inner| collect_subquery_errors(inner, &mut diagnostics));
-    Diagnostic::combine(diagnostics).map_or(Ok(()), Err)
+    diagnostics
 }
 
 fn collect_subquery_errors(select: &Select, diagnostics: &mut Vec<Diagnostic>) {
@@ -89,15 +89,8 @@ impl<'q> Checker<'q> {
 }
 
 fn check_order_keys(select: &Select, keys: &[OrderByItem]) -> Result<(), Diagnostic> {
-    let span = keys.first().map_or(select.span, |key| key.expr.span);
-    if !select.group_by.is_empty() {
-        return Err(Diagnostic::plain(
-            span,
-            "ORDER BY cannot be combined with GROUP BY. Sort the groups after the query.",
-        ));
-    }
-    if is_aggregated(select) && keys.iter().all(|key| matches!(key.expr.kind, ExprKind::Access { .. })) {
-        return Ok(()); // a single row is always sorted
+    if is_single_row(select) && keys.iter().all(|key| matches!(key.expr.kind, ExprKind::Access { .. })) {
+        return Ok(()); // it is always sorted
     }
     if let [only] = keys
         && (is_scalar_order(&only.expr) || is_vector_distance(&only.expr))
@@ -112,6 +105,11 @@ fn check_order_keys(select: &Select, keys: &[OrderByItem]) -> Result<(), Diagnos
             Err(Diagnostic::coded(key.expr.span, "2206", NOT_A_PATH))
         }
     }
+}
+
+/// An aggregate without `GROUP BY`.
+fn is_single_row(select: &Select) -> bool {
+    is_aggregated(select) && select.group_by.is_empty()
 }
 
 /// `VectorDistance` always sorts the nearest first and takes no direction. Query plans give one, with `_VectorScore`.
@@ -137,7 +135,7 @@ fn is_call(expr: &Expr, name: &str) -> bool {
 /// Sorting by elements of an array. The service reports it without code and position.
 pub(super) fn check_joined_order(select: &Select) -> Result<(), Error> {
     match &select.order_by {
-        Some(OrderBy::Keys(keys)) if !is_aggregated(select) && keys.iter().any(|key| is_joined(&key.expr, select)) => {
+        Some(OrderBy::Keys(keys)) if !is_single_row(select) && keys.iter().any(|key| is_joined(&key.expr, select)) => {
             Err(Error::invalid(r#"{"Errors":["Order-by over correlated collections is not supported."]}"#))
         }
         _ => Ok(()),

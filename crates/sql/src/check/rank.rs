@@ -4,7 +4,7 @@ use super::clauses::is_document_path;
 use super::groups::is_aggregated;
 use super::names::NameScope;
 use super::{Checked, Checker, ExprContext};
-use crate::parse::ast::{Expr, ExprKind, Select};
+use crate::parse::ast::{Expr, ExprKind, FromItem, OrderBy, Select};
 use crate::parse::{Diagnostic, Span};
 use crate::rank::{RankClause, Score, selected_property};
 
@@ -35,21 +35,35 @@ fn check_property(property: &Expr, select: &Select) -> Result<(), Diagnostic> {
     ))
 }
 
-/// The service has a code for each of three unsupported sources.
+/// The sources that `ORDER BY RANK` does not allow: all of them, as the service reports them.
+pub(super) fn source_errors(select: &Select) -> Vec<Diagnostic> {
+    let Some(OrderBy::Rank(_)) = &select.order_by else { return Vec::new() };
+    let mut diagnostics = Vec::new();
+    if let [first, .., last] = select.from.as_slice() {
+        let span = Span { start: source_span(first).start, end: source_span(last).end };
+        let message = "The JOIN operator is not allowed with the ORDER BY RANK clause.";
+        diagnostics.push(Diagnostic::coded(span, "SC2224", message));
+    }
+    for source in &select.from {
+        if source.unnest {
+            let message = "The FROM clause with the IN operator is not allowed with the ORDER BY RANK clause.";
+            diagnostics.push(Diagnostic::coded(source_span(source), "SC2223", message));
+        }
+        if matches!(source.expr.kind, ExprKind::Subquery { .. }) {
+            let message = "Subqueries in the FROM clause are not allowed with the ORDER BY RANK clause.";
+            diagnostics.push(Diagnostic::coded(source.expr.span, "SC2225", message));
+        }
+    }
+    diagnostics
+}
+
+/// With the alias, which stands before or after the expression.
+fn source_span(source: &FromItem) -> Span {
+    let (expr, alias) = (source.expr.span, source.alias.as_ref().map_or(source.expr.span, |alias| alias.span));
+    Span { start: expr.start.min(alias.start), end: expr.end.max(alias.end) }
+}
+
 fn check_other_clauses(select: &Select, span: Span) -> Result<(), Diagnostic> {
-    let source = |code, what: &str| {
-        Err(Diagnostic::coded(span, code, format!("{what} is not supported together with the ORDER BY RANK clause.")))
-    };
-    let first = select.from.first();
-    if select.from.len() > 1 {
-        return source("SC2224", "JOIN");
-    }
-    if first.is_some_and(|first| first.unnest) {
-        return source("SC2223", "FROM x IN");
-    }
-    if first.is_some_and(|first| matches!(first.expr.kind, ExprKind::Subquery { .. })) {
-        return source("SC2225", "A subquery in FROM");
-    }
     let unsupported = [
         (select.distinct, "DISTINCT"),
         (!select.group_by.is_empty(), "GROUP BY"),

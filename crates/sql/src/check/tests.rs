@@ -242,7 +242,16 @@ fn order_by_takes_paths_of_the_item() {
     check("SELECT VALUE x FROM (SELECT VALUE c.a + 1 FROM c) x ORDER BY x.b", "2206", UNMAPPED);
     accepts("SELECT VALUE x FROM (SELECT VALUE c.a FROM c) x ORDER BY x.b");
     check("SELECT * FROM c ORDER BY c", "2206", UNMAPPED);
-    check("SELECT c.a FROM c GROUP BY c.a ORDER BY c.a", "", "ORDER BY cannot be combined with GROUP BY");
+}
+
+#[test]
+fn groups_are_sorted_by_their_keys() {
+    accepts("SELECT c.a, COUNT(1) FROM c GROUP BY c.a ORDER BY c.a DESC");
+    accepts("SELECT VALUE MAX(c.n) FROM c JOIN t IN c.tags GROUP BY c.a, c.o ORDER BY c.o.x, c[\"a\"]");
+    check("SELECT c.a FROM c GROUP BY c.a ORDER BY c.b", "SC2103", "'c.b' is invalid in the ORDER BY clause");
+    check("SELECT UPPER(c.a) FROM c GROUP BY UPPER(c.a) ORDER BY UPPER(c.a)", "2206", "document path.");
+    let joined = parse_and_check("SELECT t FROM c JOIN t IN c.tags GROUP BY t ORDER BY t").unwrap_err().to_string();
+    assert!(joined.contains("Order-by over correlated collections is not supported."), "{joined}");
 }
 
 #[test]
@@ -374,6 +383,7 @@ fn order_by_rank_rules() {
         "Specifying a sort order (ASC or DESC) in the ORDER BY RANK clause is not allowed.",
     );
     check("SELECT * FROM c ORDER BY RANK ABS(c.n)", "SC2221", "VectorDistance and/or a FullTextScore");
+    check_at("SELECT * FROM c ORDER BY RANK ABS(c.n)", "SC2221", "ORDER BY RANK ABS(c.n)");
     for few in ["RRF(FullTextScore(c.t, 'a'))", "RRF()", "RRF(FullTextScore(c.t, 'a'), [1])", "RRF(c.n)"] {
         let text = format!("SELECT * FROM c ORDER BY RANK {few} OFFSET 0 LIMIT 1");
         check(&text, "SC2221", "VectorDistance and/or a FullTextScore function call. RRF takes two or more");
@@ -400,9 +410,17 @@ fn order_by_rank_rules() {
     accepts(&terms(30));
     check(&terms(31), "", "at most 30 search terms");
     let score = "ORDER BY RANK FullTextScore(c.t, 'a')";
-    check(&format!("SELECT * FROM c IN c.list {score}"), "SC2223", "IN");
-    check(&format!("SELECT c FROM c JOIN x IN c.list {score}"), "SC2224", "JOIN");
-    check(&format!("SELECT * FROM (SELECT VALUE c FROM c) c {score}"), "SC2225", "subquery");
+    let unnested = format!("SELECT * FROM c IN c.list {score}");
+    check(&unnested, "SC2223", "The FROM clause with the IN operator is not allowed with the ORDER BY RANK clause.");
+    check_at(&unnested, "SC2223", "c IN c.list");
+    let joined = format!("SELECT c FROM root c JOIN x IN c.list {score}");
+    check(&joined, "SC2224", "The JOIN operator is not allowed with the ORDER BY RANK clause.");
+    let want = [("SC2224", "root c JOIN x IN c.list"), ("SC2223", "x IN c.list")];
+    assert_eq!(codes_and_texts(&joined), want.map(|(code, at)| (code.to_owned(), at)));
+    let derived = format!("SELECT * FROM (SELECT TOP 1 VALUE c FROM c) AS c {score}");
+    check(&derived, "SC2225", "Subqueries in the FROM clause are not allowed with the ORDER BY RANK clause.");
+    let want = [("SC2225", "(SELECT TOP 1 VALUE c FROM c)"), ("SC2203", "TOP 1")];
+    assert_eq!(codes_and_texts(&derived), want.map(|(code, at)| (code.to_owned(), at)));
     check(&format!("SELECT DISTINCT c.a FROM c {score}"), "", "DISTINCT");
     check(&format!("SELECT VALUE COUNT(1) FROM c {score}"), "", "aggregate");
     check("SELECT * FROM c ORDER BY RANK FullTextScore('text', 'a')", "", "property of the item");

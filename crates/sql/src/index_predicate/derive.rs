@@ -78,6 +78,22 @@ impl Paths {
         nodes.map(|node| self.predicate(node)).collect::<Option<Vec<_>>>().map(IndexPredicate::Or)
     }
 
+    /// The comparisons and calls in an expression that an index can evaluate.
+    pub fn collect_projected<'b>(&self, node: &'b ScalarExpr, found: &mut Vec<IndexPredicate<'b>>) {
+        let predicate = match node {
+            ScalarExpr::Binary { .. }
+            | ScalarExpr::In { .. }
+            | ScalarExpr::Between { .. }
+            | ScalarExpr::Like { .. }
+            | ScalarExpr::Call { .. } => self.predicate(node),
+            _ => None,
+        };
+        match predicate {
+            Some(predicate) => found.push(predicate),
+            None => node.each_child(&mut |child| self.collect_projected(child, found)),
+        }
+    }
+
     fn predicate<'b>(&self, node: &'b ScalarExpr) -> Option<IndexPredicate<'b>> {
         match node {
             ScalarExpr::Constant(Value::Bool(true)) => None,

@@ -29,12 +29,14 @@ pub(super) fn rewrite(plan: &SdkPlan<'_>) -> Result<String> {
         MergeShape::Rows => rows(plan),
         MergeShape::Sorted(keys) => sorted(plan, keys),
         MergeShape::Aggregate(kind, argument) => {
-            format!("SELECT VALUE [{}]{}", partial_aggregate(*kind, argument), source_clauses(select))
+            let (sources, order) = (source_clauses(select), order_clause(select));
+            format!("SELECT VALUE [{}]{sources}{order}", partial_aggregate(*kind, argument))
         }
         MergeShape::Groups { keys, of } => {
             let by = if keys.is_empty() { String::new() } else { format!(" GROUP BY {}", print_list(keys)) };
             let items = if keys.is_empty() { String::new() } else { format!("{} AS groupByItems, ", items(keys)) };
-            format!("SELECT {items}{} AS payload{}{by}", group_payload(of), source_clauses(select))
+            let (sources, order) = (source_clauses(select), order_clause(select));
+            format!("SELECT {items}{} AS payload{sources}{by}{order}", group_payload(of))
         }
         MergeShape::DistinctCount { rows, .. } => print(rows),
     };
@@ -166,12 +168,16 @@ fn object(properties: impl Iterator<Item = (String, String)>) -> String {
     format!("{{{}}}", properties.join(", "))
 }
 
-/// `FROM`, `WHERE`, and the `ORDER BY` of a single row, unchanged.
+/// `FROM` and `WHERE`, unchanged.
 fn source_clauses(select: &Select) -> String {
     let filter = select.filter.as_ref().map_or(String::new(), |filter| format!(" WHERE {}", print_expr(filter)));
-    let order = match &select.order_by {
+    print_from(&select.from) + &filter
+}
+
+/// The `ORDER BY` of a single row or of groups, unchanged.
+fn order_clause(select: &Select) -> String {
+    match &select.order_by {
         Some(OrderBy::Keys(keys)) => format!(" ORDER BY {}", order_keys(keys)),
         _ => String::new(),
-    };
-    print_from(&select.from) + &filter + &order
+    }
 }

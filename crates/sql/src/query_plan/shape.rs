@@ -70,7 +70,9 @@ impl<'q> MergeShape<'q> {
             let what = "DISTINCT, GROUP BY or an aggregate in a subquery over several partitions";
             return Err(Error::unsupported(what));
         }
+        // Each range sorts its own groups; clients merge groups without an order.
         if let Some(OrderBy::Keys(keys)) = &select.order_by
+            && select.group_by.is_empty()
             && !has_aggregate(&select.spec)
         {
             return Ok(MergeShape::Sorted(keys));

@@ -458,6 +458,41 @@ fn no_client_gets_a_plan_that_it_cannot_execute() {
     check_missing("SELECT * FROM c WHERE c.key = 1 OFFSET 0 LIMIT 1", "", &[]);
 }
 
+/// Clients merge groups without an order: the plan sorts nothing, and each range sorts its own groups.
+#[test]
+fn groups_with_order_by() {
+    check_plan(
+        "SELECT c.n, COUNT(1) AS k FROM c WHERE c.a > 1 GROUP BY c.n, c.m ORDER BY c.m DESC, c.n OFFSET 1 LIMIT 2",
+        r#"{"groupByExpressions": ["c.n", "c.m"], "orderBy": [], "orderByExpressions": [], "offset": 1, "limit": 2}"#,
+        "SELECT [{\"item\": c.n}, {\"item\": c.m}] AS groupByItems, {\"n\": c.n, \"k\": {\"item\": COUNT(1)}} AS payload \
+         FROM c WHERE c.a > 1 GROUP BY c.n, c.m ORDER BY c.m DESC, c.n",
+    );
+    check_plan(
+        "SELECT VALUE c.n FROM c WHERE c.key = 1 GROUP BY c.n ORDER BY c.n ASC",
+        r#"{"groupByExpressions": ["c.n"], "orderBy": [], "hasSelectValue": true}"#,
+        "SELECT [{\"item\": c.n}] AS groupByItems, c.n AS payload FROM c WHERE c.key = 1 GROUP BY c.n ORDER BY c.n ASC",
+    );
+    check_missing("SELECT c.n FROM c GROUP BY c.n ORDER BY c.n", "GroupBy", &[]);
+}
+
+/// LINQ sorts an object that it has selected before.
+#[test]
+fn order_by_over_a_derived_object() {
+    check_plan(
+        r#"SELECT VALUE r FROM (SELECT VALUE {"id": root["id"], "n": root["n"] + 1} FROM root) AS r ORDER BY r["id"] ASC"#,
+        r#"{"orderBy": ["Ascending"], "orderByExpressions": ["root[\"id\"]"], "hasSelectValue": true}"#,
+        "SELECT root._rid, [{\"item\": root[\"id\"]}] AS orderByItems, {\"id\": root[\"id\"], \"n\": root[\"n\"] + 1} AS payload \
+         FROM root WHERE (({documentdb-formattableorderbyquery-filter}) AND IS_DEFINED({\"id\": root[\"id\"], \"n\": root[\"n\"] + 1})) \
+         ORDER BY root[\"id\"] ASC",
+    );
+}
+
+#[test]
+fn one_row_is_distinct() {
+    assert_eq!(info("SELECT DISTINCT VALUE 1").get("distinctType").and_then(Value::as_str), Some("None"));
+    assert_eq!(info("SELECT DISTINCT VALUE 1 FROM c").get("distinctType").and_then(Value::as_str), Some("Unordered"));
+}
+
 #[test]
 fn aggregates_that_no_client_can_merge() {
     let composed = r#"{"Errors":["Compositions of aggregates and other expressions are not allowed."]}"#;
@@ -466,6 +501,8 @@ fn aggregates_that_no_client_can_merge() {
         "SELECT VALUE [SUM(r.a)] FROM r",
         "SELECT VALUE FLOOR(AVG(r.a)) FROM r",
         "SELECT c.n, ABS(AVG(c.a)) AS x FROM c GROUP BY c.n",
+        "SELECT udf.f(COUNT(r.a)) FROM r",
+        "SELECT c.n, COUNT(1) + 1 AS x FROM c WHERE c.key = 1 GROUP BY c.n ORDER BY c.n",
     ] {
         assert_eq!(plan_for(text, JAVASCRIPT).expect_err(text).to_string(), composed, "{text}");
     }

@@ -1,7 +1,13 @@
 //! Hash aggregation for `GROUP BY`.
 //!
 //! Groups are keyed by the memcomparable encoding of their keys, so `1` and `1.0` are one group.
-//! Guarantees: groups are returned in the order of these bytes, regardless of the order of the rows.
+//! Guarantees: groups are returned in the order of these bytes, regardless of the order of the rows. With `ORDER BY`,
+//! which sorts by keys of the group, the bytes begin with its keys:
+//!
+//! ```text
+//! GROUP BY c.a, c.b                      a │ b
+//! GROUP BY c.a, c.b ORDER BY c.b DESC    b, inverted │ a │ b
+//! ```
 
 use std::collections::HashMap;
 
@@ -43,6 +49,9 @@ impl<'q> GroupTable<'q> {
 
     pub fn add(&mut self, rows: Bindings<'_>, cx: &Context<'_>) -> Result<()> {
         self.key.clear();
+        for key in &self.grouping.order {
+            sort_encoding::encode_key(evaluate(&key.node, rows, cx)?.as_deref(), key.descending, &mut self.key);
+        }
         for node in &self.grouping.keys {
             sort_encoding::encode(evaluate(node, rows, cx)?.as_deref(), &mut self.key);
         }
@@ -165,7 +174,7 @@ impl<'q> GroupTable<'q> {
         }
     }
 
-    /// All groups in key order. With `single_group` (no `GROUP BY`) there is one group even without rows.
+    /// All groups in order. With `single_group` (no `GROUP BY`) there is one group even without rows.
     pub fn finish(self, single_group: bool) -> Vec<GroupRow> {
         self.finish_keyed(single_group).into_iter().map(|(_, group)| group).collect()
     }

@@ -130,7 +130,20 @@ impl Writer<'_, '_> {
         let named = keys.iter().enumerate().map(|(at, key)| format!("{key} AS k{at}"));
         let added = aggregates.iter().enumerate().map(|(at, sum)| format!("{sum} AS g{at}"));
         let selected = named.chain(added).collect::<Vec<_>>().join(", ");
-        format!("SELECT {top}{selected} {}{} GROUP BY {}{page}", tail.from, tail.filter, keys.join(", "))
+        let order = self.group_order(&keys);
+        format!("SELECT {top}{selected} {}{} GROUP BY {}{order}{page}", tail.from, tail.filter, keys.join(", "))
+    }
+
+    /// Sometimes `ORDER BY` some of the keys, if they are paths of the item.
+    fn group_order(&mut self, keys: &[String]) -> String {
+        if !self.choices.once_in(3) || keys.iter().any(|key| !key.starts_with("c.")) {
+            return String::new();
+        }
+        let first = self.choices.below(keys.len());
+        let sorted = keys.iter().skip(first).rev();
+        let sorted: Vec<String> =
+            sorted.map(|key| format!("{key}{}", self.choices.pick(&["", " ASC", " DESC"]))).collect();
+        format!(" ORDER BY {}", sorted.join(", "))
     }
 
     fn group_key(&mut self) -> String {

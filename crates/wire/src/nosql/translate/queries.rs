@@ -56,13 +56,15 @@ impl RequestContext<'_> {
         let ran = Instant::now();
         let body = encode::rows(&rid, "Documents", &page.rows);
         let mut reply = Reply::new(Status::Ok, body).charged(charge_ru).served_by(served_by);
-        reply.metadata.query = metadata(options, &page, began.elapsed(), ran.elapsed());
         reply.metadata.requires_plan = requires_plan;
+        let (took, wrote) = (began.elapsed(), ran.elapsed());
         let token_bytes_max = token_bytes_max(options)?;
         let token = page.next.as_ref().map(|cursor| match is_gateway {
             true => self.tokens.issue_gateway_query(&rid, cursor, token_bytes_max),
             false => self.tokens.issue_query(&rid, cursor, token_bytes_max),
         });
+        let token_bytes = token.as_ref().map_or(0, String::len);
+        reply.metadata.query = metadata(options, &page, took, wrote, token_bytes);
         Ok(reply.item_count(page.rows.len()).continuation(token))
     }
 
@@ -118,6 +120,7 @@ fn metadata(
     page: &QueryPage,
     took: Duration,
     wrote: Duration,
+    token_bytes: usize,
 ) -> Option<Box<QueryMetadata>> {
     let report = &page.report;
     let mut metadata = QueryMetadata::default();
@@ -129,7 +132,7 @@ fn metadata(
             true => query_metrics::index_utilization_v2,
             false => query_metrics::index_utilization,
         };
-        metadata.index_utilization = Some(format(report));
+        metadata.index_utilization = Some(format(report, token_bytes));
         metadata.plan = Some(query_metrics::plan(report));
     }
     if !report.advice.is_empty() {
