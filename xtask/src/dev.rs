@@ -17,8 +17,8 @@ pub fn run(args: &[String]) -> Result {
     }
     let manifest = shell::root().join("Cargo.toml");
     let mut cargo = shell::bare_cargo(["run", "--release", "--package", "pleiad"]);
-    cargo.env("CARGO_TARGET_DIR", shell::target()).arg("--manifest-path").arg(manifest);
-    rocksdb::link(&mut cargo);
+    cargo.arg("--manifest-path").arg(manifest);
+    rocksdb::prepare(&mut cargo);
     replace_process(cargo.args(["--", "dev"]).args(args))
 }
 

@@ -4,6 +4,7 @@
 //! before anything heavy is compiled. CI runs what developers run: `.ci/run` calls `cargo xtask test` and nothing else.
 
 mod shell; // directories, running programs, coloured output
+mod checkout; // checkouts that share a target directory
 mod rocksdb; // RocksDB, compiled once per machine, and cargo calls that link it
 mod setup; // installs the tools that building and testing need
 mod server; // the binary, started for a test and stopped after it

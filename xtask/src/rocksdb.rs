@@ -17,6 +17,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::checkout;
 use crate::shell::{self, Result};
 use unity::CrateDirs;
 
@@ -28,13 +29,18 @@ const RECIPE: &str = "unity2";
 /// Cargo on this workspace: one target directory, and no variables left over from the cargo that runs xtask.
 pub fn cargo<I: AsRef<OsStr>>(args: impl IntoIterator<Item = I>) -> Command {
     let mut cargo = shell::bare_cargo(args);
-    cargo.env("CARGO_TARGET_DIR", shell::target()).current_dir(shell::root());
-    link(&mut cargo);
+    prepare(&mut cargo);
+    cargo.current_dir(shell::root());
     cargo
 }
 
-/// Sets the library's directory for a cargo call, if the library exists and the user has not set another.
-pub fn link(cargo: &mut Command) {
+/// The target directory and the library of a cargo call, unless the user has set others.
+pub fn prepare(cargo: &mut Command) {
+    let target = shell::target();
+    if let Err(why) = checkout::claim(&target, &shell::root()) {
+        println!("{} crates of another checkout may be used: {why}", shell::yellow("warning:"));
+    }
+    cargo.env("CARGO_TARGET_DIR", target);
     let Some(dir) = library_dir().filter(|dir| dir.join(LIBRARY).exists()) else { return };
     if std::env::var_os("ROCKSDB_LIB_DIR").is_none() {
         cargo.env("ROCKSDB_LIB_DIR", dir).env("ROCKSDB_STATIC", "1");

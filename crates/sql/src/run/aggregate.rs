@@ -18,7 +18,7 @@ use crate::block::Grouping;
 use crate::document::{Bindings, GroupRow};
 use crate::expr::aggregate::Aggregator;
 use crate::expr::{Context, evaluate};
-use crate::sort_encoding;
+use crate::sort_encoding::{self, SortValue};
 
 pub struct GroupTable<'q> {
     grouping: &'q Grouping,
@@ -50,7 +50,8 @@ impl<'q> GroupTable<'q> {
     pub fn add(&mut self, rows: Bindings<'_>, cx: &Context<'_>) -> Result<()> {
         self.key.clear();
         for key in &self.grouping.order {
-            sort_encoding::encode_key(evaluate(&key.node, rows, cx)?.as_deref(), key.descending, &mut self.key);
+            let value = evaluate(&key.node, rows, cx)?;
+            sort_encoding::encode_key(&SortValue::of(value.as_deref()), key.descending, &mut self.key);
         }
         for node in &self.grouping.keys {
             sort_encoding::encode(evaluate(node, rows, cx)?.as_deref(), &mut self.key);

@@ -219,6 +219,7 @@ async fn count_words(engine: &Engine) -> String {
         cross_partition: CrossPartition::ByServer,
         size: PageSize { rows: 10, bytes: 1 << 20 },
         from: None,
+        resume: None,
         enable_scan: false,
         report: ReportOptions { indexes: false, times: false, advice: false },
     };
