@@ -19,7 +19,7 @@ use crate::query::exam::{
 use crate::query::{PageSize, QueryPage};
 use crate::{FeedRange, PageLimit};
 
-const WORLDS: u64 = 200;
+const WORLDS: u64 = 260;
 
 fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
