@@ -96,6 +96,11 @@ pub enum Fact {
     NameTrailingSpace {
         name: Box<str>,
     },
+    /// An id, a name or a value of a partition key has U+FFFD, as which an unpaired surrogate is read: two texts that
+    /// differ only there would be the same name.
+    ReplacementCharacter {
+        text: Box<str>,
+    },
     TtlOutOfRange {
         ttl: Box<Value>,
         seconds_max: i64,
@@ -290,6 +295,7 @@ impl Fact {
             | Fact::ResourceNameLength { .. }
             | Fact::NameCharacter { .. }
             | Fact::NameTrailingSpace { .. }
+            | Fact::ReplacementCharacter { .. }
             | Fact::TtlOutOfRange { .. }
             | Fact::Patch(_)
             | Fact::BatchEmpty
@@ -361,6 +367,7 @@ impl fmt::Display for Fact {
             }
             Fact::NameCharacter { name } => write!(f, "the name '{name}' has a character that URLs reserve"),
             Fact::NameTrailingSpace { name } => write!(f, "the name '{name}' ends with a space"),
+            Fact::ReplacementCharacter { text } => write!(f, "'{text}' has a character that stands for others"),
             Fact::TtlOutOfRange { .. } => f.write_str("the item's time to live is out of range"),
             Fact::ItemTooLarge { bytes, bytes_max } => {
                 write!(f, "the item has {bytes} bytes, {bytes_max} are allowed")

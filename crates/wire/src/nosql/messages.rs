@@ -73,6 +73,9 @@ pub fn sentence(fact: &Fact) -> String {
         Fact::NameTrailingSpace { name } => {
             format!("The input name '{name}' is invalid: it must not end with a space.")
         }
+        Fact::ReplacementCharacter { text } => format!(
+            "The input name or partition key '{text}' is invalid: it must not contain U+FFFD or an unpaired surrogate, which is read as U+FFFD."
+        ),
         Fact::TtlOutOfRange { ttl, seconds_max } => format!(
             "The input ttl '{}' is invalid. Ensure to provide a nonzero positive integer less than or equal to '{seconds_max}', or '-1' which means never expire.",
             json::to_string(ttl)

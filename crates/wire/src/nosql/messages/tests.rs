@@ -149,6 +149,12 @@ fn facts() -> Vec<(Fact, u16, u32, &'static str)> {
             "The input name 'a/b' is invalid: it must not contain '/', '\\', '#' or '?'.",
         ),
         (
+            Fact::ReplacementCharacter { text: "\u{FFFD}".into() },
+            400,
+            0,
+            "The input name or partition key '\u{FFFD}' is invalid: it must not contain U+FFFD or an unpaired surrogate, which is read as U+FFFD.",
+        ),
+        (
             Fact::NameTrailingSpace { name: "a ".into() },
             400,
             0,
