@@ -47,10 +47,11 @@ async fn serve(settings: Settings) -> Result<()> {
     let mut ports = BoundPorts::bind(&settings.addresses, &settings.ports).await?;
     let main = ports.take(PortPlan::MAIN).ok_or_else(|| Error::internal("the main port was not planned"))?;
     let https = settings.protocols.has_https();
-    let identity = https.then(|| certificate::identity(&settings, SystemEnv.now_ms())).transpose()?;
-    let authority = identity.as_ref().and_then(|identity| identity.authority.clone());
     let clock = (settings.mode == RunMode::Dev).then(Arc::<OffsetEnv>::default);
     let account_host = AccountHost::new(open(&settings, clock.clone()).await?);
+    // After the data: a directory that is not ours gets no certificates either.
+    let identity = https.then(|| certificate::identity(&settings, SystemEnv.now_ms())).transpose()?;
+    let authority = identity.as_ref().and_then(|identity| identity.authority.clone());
     declare::apply(&account_host.engine(), &settings.declaration).await?;
 
     let router = Arc::new(router(&settings, account_host.clone(), clock, authority.as_deref()).await?);
@@ -85,6 +86,7 @@ async fn open(settings: &Settings, clock: Option<Arc<OffsetEnv>>) -> Result<Engi
                 block_cache_bytes: as_usize(settings.block_cache_bytes),
                 // Point reads are skewed: most of them read few items.
                 row_cache_bytes: as_usize(settings.block_cache_bytes / 4),
+                accept_data_loss: settings.accept_data_loss,
                 ..Default::default()
             };
             AnyStore::Embedded(RocksStore::open(directory, options)?)

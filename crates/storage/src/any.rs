@@ -52,6 +52,27 @@ macro_rules! each {
     };
 }
 
+impl AnyStore {
+    /// Whether the store was opened without writes that were acknowledged, and the numbers that clients may have seen
+    /// in them are still to be skipped.
+    pub fn has_unsettled_loss(&self) -> bool {
+        match self {
+            #[cfg(feature = "embedded")]
+            AnyStore::Embedded(store) => store.has_unsettled_loss(),
+            _ => false,
+        }
+    }
+
+    /// The numbers were skipped, durably.
+    pub fn settle_loss(&self) -> Result<()> {
+        match self {
+            #[cfg(feature = "embedded")]
+            AnyStore::Embedded(store) => store.settle_loss(),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Store for AnyStore {
     type Snapshot = AnySnapshot;
 

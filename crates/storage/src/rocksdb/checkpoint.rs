@@ -40,11 +40,7 @@ impl Checkpoints for RocksStore {
             if !checkpoints.link(&name, &store_dir.db_dir())? {
                 return Ok(None);
             }
-            let opened = RocksStore::open_at(
-                store_dir.clone(),
-                engine.reopen.options.clone(),
-                engine.reopen.block_cache.clone(),
-            );
+            let opened = RocksStore::open_at(store_dir.clone(), engine.lock.clone(), engine.reopen.clone());
             if opened.is_err() {
                 store_dir.clear();
             }

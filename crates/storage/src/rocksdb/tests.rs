@@ -1,6 +1,7 @@
 //! In addition to the exam: the properties of a store on disk.
 
 use std::fs;
+use std::path::Path;
 
 use pleiad_model::Kind;
 
@@ -13,6 +14,7 @@ crate::exam!(exam, durable => open);
 
 mod snapshot_reads; // snapshots and the row cache
 mod checkpoints; // checkpoints on disk
+mod damaged_log; // what is done about a damaged log
 
 fn open(dir: &Path) -> RocksStore {
     RocksStore::open(dir, RocksOptions::default()).unwrap()
