@@ -60,6 +60,7 @@ async fn serve(settings: Settings) -> Result<()> {
     let mut transport = Transport::new(connection_limits(&settings), &drain);
     transport.add_port(main.sockets, tls.as_ref(), Http::new(router, http_limits(&settings)));
     tokio::spawn(transport.serve());
+    recover_after_failures(account_host.clone());
     alerts::watch(account_host.clone(), settings.alert_webhook.as_deref().map(Webhook::new).transpose()?);
     let stop = stop_signal()?;
     let endpoints = Endpoints::new(&settings, main.number, Vec::new());
@@ -172,6 +173,21 @@ async fn bearer_access(settings: &Settings) -> Result<Arc<BearerAccess>> {
         }
     });
     Ok(access)
+}
+
+/// How often a disk that has failed is tried again.
+const RECOVERY_INTERVAL: Duration = Duration::from_secs(1);
+
+/// After a failed write to the disk: accepts writes again when the disk does.
+fn recover_after_failures(account_host: Arc<AccountHost>) {
+    tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(RECOVERY_INTERVAL).await;
+            if let Err(error) = account_host.recover().await {
+                tracing::debug!(%error, "writes are still rejected");
+            }
+        }
+    });
 }
 
 fn connection_limits(settings: &Settings) -> ConnectionLimits {

@@ -26,6 +26,8 @@ mod container_churn; // containers that are created and deleted
 mod server; // the server process
 #[path = "crash/damage.rs"]
 mod damage; // damaged write-ahead logs
+#[path = "crash/failing_disk.rs"]
+mod failing_disk; // a disk that fails and works again
 
 use std::time::Duration;
 
@@ -235,4 +237,41 @@ fn a_second_server_is_kept_out_although_the_lock_file_is_gone() {
     assert!(message.contains("another Pleiad uses this directory"), "{message}");
     server.kill();
     site.start(RunMode::Serve).kill();
+}
+
+/// A full disk, a broken one and one that was mounted read-only: writes fail, reads work, and writes work again without
+/// a restart when the disk does. Nothing acknowledged is lost, and no failed write shows in part.
+#[test]
+fn a_failing_disk_stops_writes_until_it_works_again() {
+    for (error, mode) in [("ENOSPC", RunMode::Serve), ("EIO", RunMode::Serve), ("EROFS", RunMode::Dev)] {
+        let mut site = site();
+        let disk = failing_disk::FailingDisk::new(&mut site);
+        let server = site.start(mode);
+        damage::write_items(&server, 0);
+        let before = damage::ids(&server);
+        for round in 1..3 {
+            disk.fail(error);
+            let id = 10_000 * round;
+            let failed = damage::try_upsert(&mut server.client(), id);
+            assert_eq!(failed.status, 503, "{error}: {:?}", failed.body);
+            assert_eq!(damage::try_upsert(&mut server.client(), id + 1).status, 503, "{error}");
+            let seen = damage::ids(&server);
+            assert!(before.is_subset(&seen) && !seen.contains(&id.to_string()), "{error}: reads work");
+            disk.work();
+            let began = std::time::Instant::now();
+            while damage::try_upsert(&mut server.client(), id + 2).status == 503 {
+                assert!(began.elapsed() < Duration::from_secs(60), "{error}: writes do not work again");
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            damage::write_items(&server, 1_000 * round);
+        }
+        let after = damage::ids(&server);
+        assert!(before.is_subset(&after) && after.contains("10002") && after.contains("20002"));
+        server.kill();
+        site.variables.clear();
+        site.inspect();
+        let server = site.start(mode);
+        assert_eq!(damage::ids(&server), after, "{error}");
+        server.kill();
+    }
 }

@@ -142,6 +142,18 @@ impl Checkpoints for AnyStore {
         })
     }
 
+    async fn open_copy(&self) -> Result<AnyStore> {
+        Ok(match self {
+            AnyStore::Memory(store) => AnyStore::Memory(store.open_copy().await?),
+            #[cfg(feature = "embedded")]
+            AnyStore::Embedded(store) => AnyStore::Embedded(store.open_copy().await?),
+            #[cfg(any(test, feature = "testing"))]
+            AnyStore::Faulty(store) => AnyStore::Faulty(store.open_copy().await?),
+            #[cfg(all(feature = "embedded", any(test, feature = "testing")))]
+            AnyStore::Mirror(store) => AnyStore::Mirror(store.open_copy().await?),
+        })
+    }
+
     async fn make_current(&self) -> Result<()> {
         each!(AnyStore, self, store => store.make_current().await)
     }

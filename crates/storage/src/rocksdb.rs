@@ -264,7 +264,7 @@ impl OpenDb {
         match self.poison.get() {
             None => Ok(()),
             Some(why) => Err(Error::unavailable(format!(
-                "the store takes no more writes because an earlier one failed ({why}); see to the disk, then restart Pleiad"
+                "the store takes no writes because an earlier one failed ({why}); see to the disk, and writes continue"
             ))),
         }
     }

@@ -409,7 +409,10 @@ impl fmt::Display for Fact {
             Fact::Stopping => f.write_str("the server is stopping"),
             Fact::Unacknowledged => f.write_str("the committer ended before it acknowledged the write"),
             Fact::EarlierCommitFailed(error) => {
-                write!(f, "an earlier write could not be made durable: {error}. Restart the server.")
+                write!(
+                    f,
+                    "an earlier write could not be made durable: {error}. Writes continue when the disk works again."
+                )
             }
         }
     }

@@ -123,7 +123,7 @@ pub fn sentence(fact: &Fact) -> String {
         Fact::InjectedGone { .. } => "The partition key range is gone: a fault set by a test.".into(),
         Fact::Stopping | Fact::Unacknowledged => "the server is stopping".into(),
         Fact::EarlierCommitFailed(error) => {
-            format!("an earlier write could not be made durable: {}. Restart the server.", message(error))
+            format!("an earlier write could not be made durable: {}. Writes continue when the disk works again.", message(error))
         }
     }
 }

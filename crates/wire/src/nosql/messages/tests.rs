@@ -268,7 +268,7 @@ fn facts() -> Vec<(Fact, u16, u32, &'static str)> {
             Fact::EarlierCommitFailed(Box::new(Error::internal("the disk is full"))),
             503,
             0,
-            "an earlier write could not be made durable: the disk is full. Restart the server.",
+            "an earlier write could not be made durable: the disk is full. Writes continue when the disk works again.",
         ),
     ]
 }
