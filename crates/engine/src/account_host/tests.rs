@@ -92,7 +92,7 @@ async fn a_snapshot_can_be_restored_repeatedly() {
     assert_eq!(ids(&host.engine()).await, (0..20).collect(), "after a restart");
     assert_eq!(host.snapshots(&whole(&host.engine())).await.unwrap().len(), 1);
     host.close().await;
-    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 4, "FORMAT, LIVE, one store, the snapshots");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 5, "FORMAT, LIVE, SYNCED-N, one store, the snapshots");
 }
 
 #[tokio::test]
