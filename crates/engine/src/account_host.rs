@@ -1,4 +1,5 @@
-//! Account host: serves one engine at a time, takes account snapshots, and swaps the engine on restore.
+//! Account host: serves one engine at a time, takes account snapshots, and swaps the engine on restore and when a disk
+//! that has failed works again.
 //!
 //! Guarantees: a snapshot holds every write that was acknowledged before it was requested; taking it stops no reader or
 //! writer. If the program ends during a restore, the account is either as it was or as in the snapshot; if the restore
@@ -9,6 +10,9 @@
 //! snapshot's store opens ── old engine rejects writes ── marks raised ── new engine opens ── LIVE ── swap ─ old closes
 //!                           └───────────────────── writers wait, for milliseconds ──────────────────────┘
 //! ```
+//!
+//! After a failed write the store accepts no more; the next engine opens on a copy of it, with what the log holds. Reads
+//! continue all the time.
 //!
 //! "Marks" are the high-water marks. `LIVE` is the file that names the current store.
 
@@ -142,25 +146,50 @@ impl AccountHost {
         let _guard = self.snapshot_lock.lock().await;
         let snapshot = self.find_snapshot(name).await?;
         let old = self.engine();
+        let opened = old.catalog.store_and_committer().0.open_checkpoint(name).await?;
+        let snapshot_store = Arc::new(opened.ok_or_else(|| snapshot_not_found(name))?);
+        if let Err(error) = self.replace(old, &snapshot_store, Answers::Void).await {
+            tracing::warn!(snapshot = name, %error, "restore failed; the account stays as it was");
+            return Err(error);
+        }
+        let took = began.elapsed();
+        tracing::info!(snapshot = name, took_ms = took.as_millis() as u64, "account restored");
+        Ok(Restored { snapshot, took })
+    }
+
+    /// Opens the account again on a copy of its store, if a write to the disk has failed. Returns false if none has.
+    /// Fails while the disk does; then the current engine goes on answering reads.
+    ///
+    /// A write that failed is in the copy completely or not at all, and its client was told that it failed. So it is not
+    /// repeated: only what the failed engine declined without trying runs on the new one.
+    pub async fn recover(&self) -> Result<bool> {
+        let _guard = self.snapshot_lock.lock().await;
+        let old = self.engine();
+        if !old.committer.has_failed() {
+            return Ok(false);
+        }
+        let copy = Arc::new(old.catalog.store_and_committer().0.open_copy().await?);
+        self.replace(old, &copy, Answers::Count).await?;
+        tracing::info!("the disk works again: writes are accepted");
+        Ok(true)
+    }
+
+    /// Replaces the engine by one on another store; if that fails, by one on the same store.
+    async fn replace(&self, old: Arc<Engine>, next_store: &Arc<AnyStore>, answers: Answers) -> Result<()> {
         let (store, _) = old.catalog.store_and_committer();
-        let snapshot_store = Arc::new(store.open_checkpoint(name).await?.ok_or_else(|| snapshot_not_found(name))?);
         let _swap = SwapGuard::begin(&self.swapping);
         old.retire().await;
-        match old.open_successor(&snapshot_store).await {
+        match old.open_successor(next_store).await {
             Ok(next) => {
-                old.superseded.store(true, Ordering::Release);
+                old.superseded.store(answers == Answers::Void, Ordering::Release);
                 self.current.store(Arc::new(next));
                 store.retire();
                 drop(store);
                 self.close_in_background(old);
-                let took = began.elapsed();
-                tracing::info!(snapshot = name, took_ms = took.as_millis() as u64, "account restored");
-                Ok(Restored { snapshot, took })
+                Ok(())
             }
             Err(error) => {
-                tracing::warn!(snapshot = name, %error, "restore failed; the account stays as it was");
-                snapshot_store.retire();
-                drop(snapshot_store);
+                next_store.retire();
                 old.close().await;
                 let next = old.reopen_on(store).await?;
                 next.start_background_work().await?;
@@ -192,6 +221,15 @@ impl AccountHost {
         self.engine().close().await;
         self.closing.wait_idle().await;
     }
+}
+
+/// What the answers of a replaced engine are worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answers {
+    /// Its data is still there.
+    Count,
+    /// Its data was replaced: requests run again.
+    Void,
 }
 
 impl Engine {

@@ -37,7 +37,7 @@ pub(crate) use job_error::{JobError, JobOutdated};
 pub use precondition::{ConditionalRid, PutMode};
 pub(crate) use progress::SourceCursor;
 pub(crate) use repartition::{HandoverStage, RepartitionRequest};
-pub(crate) use restore::raise_high_water_marks;
+pub(crate) use restore::{raise_high_water_marks, settle_loss};
 pub(crate) use rows::{delete_dropped_shard, load_dropped_shards, put_progress};
 pub use script::{Script, ScriptDefinition, Scripts, TriggerDefinition, TriggerType};
 pub use tree::{CatalogTree, Container, Database, EncryptionKey, Offer, OfferOwner};

@@ -240,6 +240,7 @@ fn key_of_body(at: &Admitted, of_request: Option<&PartitionKey>, body: &Value) -
         return Err(key_mismatch(&from_body, given));
     }
     from_body.check_size(definition)?;
+    from_body.check_distinct()?;
     Ok(from_body)
 }
 

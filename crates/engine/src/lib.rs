@@ -31,6 +31,7 @@ mod statistics; // logical partitions: how many, the largest, the busiest
 pub mod metrics; // throughput and storage figures of the account
 mod alerts; // hot partitions and nearly full keys
 pub mod check; // consistency check of the whole account
+pub mod salvage; // writes out what can be read of a damaged account
 #[cfg(test)]
 mod testing; // test accounts
 #[cfg(test)]
@@ -175,6 +176,7 @@ impl Engine {
         limits: PartitionLimits,
         env: Arc<dyn Env>,
     ) -> Result<Engine> {
+        catalog::settle_loss(&store, env.as_ref()).await?;
         let committer = Committer::start(store.clone(), durability)?;
         let catalog = Catalog::open(store, committer.clone(), limits, env.clone()).await?;
         let (meter, alert_log) = (Meter::new(env.clone()), AlertLog::default());

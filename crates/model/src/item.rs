@@ -44,6 +44,14 @@ fn check_addressable(id: &str) -> Result<()> {
     if id.ends_with(' ') {
         return Err(Fact::NameTrailingSpace { name: id.into() }.into());
     }
+    check_distinct(id)
+}
+
+/// Two texts with different unpaired surrogates are one text here: as names, the second would replace the first.
+pub fn check_distinct(text: &str) -> Result<()> {
+    if text.contains(char::REPLACEMENT_CHARACTER) {
+        return Err(Fact::ReplacementCharacter { text: text.into() }.into());
+    }
     Ok(())
 }
 

@@ -13,9 +13,9 @@ pub mod memcomparable; // encoding whose byte order is the order of the values
 pub mod json; // JSON parser and writer
 pub mod path; // property paths
 pub mod percent; // percent-encoding of path segments
+pub mod item; // validation of ids, names and time to live
 pub mod partition_key; // partition keys and their position in the hash space
 pub mod partition_map; // EPK ranges and their owners
-pub mod item; // validation of ids, names and time to live
 pub mod patch; // partial update of an item
 pub mod policy; // a container's definition and its policies
 

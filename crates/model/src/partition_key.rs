@@ -9,7 +9,7 @@
 //! ```
 
 use crate::path::PropertyPath;
-use crate::{Fact, Result, Value, json};
+use crate::{Fact, Result, Value, item, json};
 
 mod component; // one level of a key, and its encoding
 mod effective; // effective partition keys and ranges of them
@@ -97,6 +97,14 @@ impl PartitionKey {
             return Err(Fact::KeyValueTooLong { bytes_max: KEY_VALUE_BYTES_MAX }.into());
         }
         Ok(())
+    }
+
+    /// The items of two keys would have one logical partition.
+    pub fn check_distinct(&self) -> Result<()> {
+        self.components.iter().try_for_each(|component| match component {
+            KeyComponent::String(text) => item::check_distinct(text),
+            _ => Ok(()),
+        })
     }
 
     /// The position of this key in the hash space; for a prefix of a hierarchical key, where the keys below it begin.

@@ -2,7 +2,8 @@
 //!
 //! Guarantees: batches become durable in the order in which they were enqueued, and no writer is acknowledged before
 //! its batch is durable. If a commit fails, everything queued after it fails and nothing is accepted afterwards: there
-//! is one log, so no later success may hide an earlier loss.
+//! is one log, so no later success may hide an earlier loss. When the disk works again, a new committer on a copy of the
+//! store takes over, with the state that is in the log (`engine::AccountHost::recover`).
 //!
 //! ```text
 //!  writers ── enqueue ──▶ │ t1 t2 t3 t4 │ ── one batch ──▶ store.commit ──▶ publish LSNs, wake t1…t4
@@ -134,6 +135,12 @@ impl Committer {
     /// The error with which transactions would be rejected now, if they would.
     pub fn write_error(&self) -> Option<Error> {
         self.handle.shared.queue.lock().write_error()
+    }
+
+    /// Whether a commit or a sync has failed, so that nothing is accepted.
+    pub fn has_failed(&self) -> bool {
+        let queue = self.handle.shared.queue.lock();
+        queue.failed.is_some() && !queue.closed
     }
 
     /// Accepts nothing more, commits what is queued, makes it durable, and releases the store.
@@ -306,7 +313,7 @@ fn acknowledge(entry: CommitEntry) {
 
 /// A batch whose guard does not hold ends here, too: a server that has lost its lease must stop writing.
 fn poison(shared: &CommitterShared, group: Vec<CommitEntry>, error: Error) {
-    tracing::error!(%error, "a commit failed; the store accepts no more writes until it is restarted");
+    tracing::error!(%error, "a commit failed; the store accepts no writes until the disk works again");
     let queued = {
         let mut queue = shared.queue.lock();
         queue.failed = Some(Fact::EarlierCommitFailed(Box::new(error.clone())).into());

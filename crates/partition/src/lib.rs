@@ -26,6 +26,7 @@ pub mod vector_index; // ANN indexes over vectors
 mod upgrade; // rewrites shards that an earlier version wrote
 pub mod partition; // one partition: reads, checks, writes, transactions
 pub mod check; // consistency check: every row that should exist exists, and no other
+pub mod salvage; // reads what can be read of a damaged shard
 pub mod copy; // online copy of a partition into other shards, for splits and merges
 #[cfg(test)]
 mod testing; // test items, and a gate that pauses the committer

@@ -14,10 +14,10 @@
 //! expires early.
 
 use pleiad_model::Result;
-use pleiad_storage::Blocking;
+use pleiad_storage::{Blocking, Direction, Limit, Snapshot, Store, keyspace};
 
 use crate::partition::{MaintenanceError, Partition};
-use crate::record::{RecordView, name_hash};
+use crate::record::{Record, RecordView, name_hash};
 use crate::schema::Schema;
 
 /// A container's default, and the current time.
@@ -87,6 +87,17 @@ impl Partition {
         purge.removed += expired.len() as u64;
         self.expire(schema, now_s, &expired).await?;
         Ok(more)
+    }
+
+    /// The time of the latest change to an item that still exists.
+    pub async fn newest_ts_s(&self) -> Result<Option<u32>> {
+        let snapshot = self.store.snapshot(Blocking::Suspend).await?;
+        let (from, to) = keyspace::range(self.range.shard, keyspace::Tag::Feed);
+        let newest = snapshot.scan(&from, &to, Direction::Backward, Limit::rows(1)).await?;
+        let Some((row, _)) = newest.pairs.first() else { return Ok(None) };
+        let (_, _, docnum) = keyspace::decode_feed(row)?;
+        let record = snapshot.get_many(&[keyspace::doc(self.range.shard, docnum)]).await?.pop().flatten();
+        record.map(|bytes| Ok(Record::decode(bytes)?.ts_s)).transpose()
     }
 
     async fn find_expired(&self, expiry: Expiry, purge: &mut Purge) -> Result<(Vec<u64>, bool)> {

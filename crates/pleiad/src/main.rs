@@ -9,6 +9,7 @@ mod banner; // the start-up banner, for people
 mod ready; // the ready line, for machines
 mod alerts; // alerts to the log and to a webhook
 mod inspect; // `pleiad inspect`: lists and checks a data directory
+mod salvage; // `pleiad salvage`: writes out what can be read of a damaged data directory
 mod trust; // `pleiad trust`: makes clients trust the generated certificate
 mod server; // start, serve, shut down
 
@@ -48,6 +49,9 @@ fn run(command: Command) -> Result<()> {
     match command {
         Command::Run(mode, flags) => server::run(Settings::resolve(mode, &flags, &environment)?),
         Command::Inspect(flags) => inspect::run(&Settings::resolve(RunMode::Dev, &flags, &environment)?),
+        Command::Salvage { flags, output } => {
+            salvage::run(&Settings::resolve(RunMode::Dev, &flags, &environment)?, &output)
+        }
         Command::Trust { flags, action } => run_trust(&flags, &environment, action),
         Command::Config(what) => print(&config_output(what)?),
         Command::Remote { flags, command } => run_remote(flags, &command, &environment),

@@ -47,10 +47,11 @@ async fn serve(settings: Settings) -> Result<()> {
     let mut ports = BoundPorts::bind(&settings.addresses, &settings.ports).await?;
     let main = ports.take(PortPlan::MAIN).ok_or_else(|| Error::internal("the main port was not planned"))?;
     let https = settings.protocols.has_https();
-    let identity = https.then(|| certificate::identity(&settings, SystemEnv.now_ms())).transpose()?;
-    let authority = identity.as_ref().and_then(|identity| identity.authority.clone());
     let clock = (settings.mode == RunMode::Dev).then(Arc::<OffsetEnv>::default);
     let account_host = AccountHost::new(open(&settings, clock.clone()).await?);
+    // After the data: a directory that is not ours gets no certificates either.
+    let identity = https.then(|| certificate::identity(&settings, SystemEnv.now_ms())).transpose()?;
+    let authority = identity.as_ref().and_then(|identity| identity.authority.clone());
     declare::apply(&account_host.engine(), &settings.declaration).await?;
 
     let router = Arc::new(router(&settings, account_host.clone(), clock, authority.as_deref()).await?);
@@ -59,6 +60,7 @@ async fn serve(settings: Settings) -> Result<()> {
     let mut transport = Transport::new(connection_limits(&settings), &drain);
     transport.add_port(main.sockets, tls.as_ref(), Http::new(router, http_limits(&settings)));
     tokio::spawn(transport.serve());
+    recover_after_failures(account_host.clone());
     alerts::watch(account_host.clone(), settings.alert_webhook.as_deref().map(Webhook::new).transpose()?);
     let stop = stop_signal()?;
     let endpoints = Endpoints::new(&settings, main.number, Vec::new());
@@ -85,6 +87,7 @@ async fn open(settings: &Settings, clock: Option<Arc<OffsetEnv>>) -> Result<Engi
                 block_cache_bytes: as_usize(settings.block_cache_bytes),
                 // Point reads are skewed: most of them read few items.
                 row_cache_bytes: as_usize(settings.block_cache_bytes / 4),
+                accept_data_loss: settings.accept_data_loss,
                 ..Default::default()
             };
             AnyStore::Embedded(RocksStore::open(directory, options)?)
@@ -175,6 +178,21 @@ async fn bearer_access(settings: &Settings) -> Result<Arc<BearerAccess>> {
         }
     });
     Ok(access)
+}
+
+/// How often a disk that has failed is tried again.
+const RECOVERY_INTERVAL: Duration = Duration::from_secs(1);
+
+/// After a failed write to the disk: accepts writes again when the disk does.
+fn recover_after_failures(account_host: Arc<AccountHost>) {
+    tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(RECOVERY_INTERVAL).await;
+            if let Err(error) = account_host.recover().await {
+                tracing::debug!(%error, "writes are still rejected");
+            }
+        }
+    });
 }
 
 fn connection_limits(settings: &Settings) -> ConnectionLimits {

@@ -24,6 +24,10 @@ mod restore; // restores of account snapshots
 mod container_churn; // containers that are created and deleted
 #[path = "crash/server.rs"]
 mod server; // the server process
+#[path = "crash/damage.rs"]
+mod damage; // damaged write-ahead logs
+#[path = "crash/failing_disk.rs"]
+mod failing_disk; // a disk that fails and works again
 
 use std::time::Duration;
 
@@ -181,4 +185,93 @@ fn a_power_failure_during_a_restore_leaves_the_old_or_the_restored_account() {
     }
     site.inspect();
     println!("{account}");
+}
+
+/// One flipped bit, a cut and a missing file, in both modes: the server does not start, nothing is changed, and the
+/// operator can write out what is left, or accept the loss. Then no number is assigned twice.
+#[test]
+fn a_damaged_log_is_reported_and_a_loss_must_be_accepted() {
+    for (mode, damage) in [(RunMode::Serve, 0), (RunMode::Serve, 1), (RunMode::Serve, 2), (RunMode::Dev, 0)] {
+        let mut site = site();
+        let server = site.start(mode);
+        let lsns = damage::write_items(&server, 0);
+        let written = damage::ids(&server);
+        damage::wait_until_noted(&site);
+        server.kill();
+        let log = damage::newest_log(&site);
+        damage::DAMAGE[damage](&log);
+        damage::check_refused(&site, mode, &log);
+
+        let output = site.path("salvaged");
+        let (is_whole, report) = site.run(&["salvage", "--out", output.to_str().unwrap()]);
+        assert!(!is_whole && report.contains("cannot be read") | report.contains("is missing"), "{report}");
+        if damage == 0 {
+            let salvaged = damage::salvaged_ids(&output.join("crash/plain.ndjson"));
+            assert!(salvaged.is_subset(&written) && salvaged.len() + 60 > written.len(), "{}", salvaged.len());
+            let last = written.iter().max_by_key(|id| id.parse::<u64>().unwrap()).unwrap();
+            assert!(salvaged.contains(last), "what is behind the damage can be read");
+        }
+
+        site.flags.push("--accept-data-loss".to_owned());
+        let server = site.start(mode);
+        let left = damage::ids(&server);
+        assert!(left.is_subset(&written) && left.len() < written.len(), "{} of {}", left.len(), written.len());
+        let again = damage::write_items(&server, 1000);
+        assert!(again.is_disjoint(&lsns), "an LSN was assigned twice");
+        server.kill();
+        assert!(site.data().join("damaged-1").is_dir());
+        site.flags.clear();
+        let server = site.start(mode);
+        assert!(left.is_subset(&damage::ids(&server)));
+        server.kill();
+        site.inspect();
+    }
+}
+
+#[test]
+fn a_second_server_is_kept_out_although_the_lock_file_is_gone() {
+    let site = site();
+    let server = site.start(RunMode::Serve);
+    std::fs::remove_file(site.data().join("store/LOCK")).unwrap();
+    let message = site.fail_to_start(RunMode::Serve);
+    assert!(message.contains("another Pleiad uses this directory"), "{message}");
+    server.kill();
+    site.start(RunMode::Serve).kill();
+}
+
+/// A full disk, a broken one and one that was mounted read-only: writes fail, reads work, and writes work again without
+/// a restart when the disk does. Nothing acknowledged is lost, and no failed write shows in part.
+#[test]
+fn a_failing_disk_stops_writes_until_it_works_again() {
+    for (error, mode) in [("ENOSPC", RunMode::Serve), ("EIO", RunMode::Serve), ("EROFS", RunMode::Dev)] {
+        let mut site = site();
+        let disk = failing_disk::FailingDisk::new(&mut site);
+        let server = site.start(mode);
+        damage::write_items(&server, 0);
+        let before = damage::ids(&server);
+        for round in 1..3 {
+            disk.fail(error);
+            let id = 10_000 * round;
+            let failed = damage::try_upsert(&mut server.client(), id);
+            assert_eq!(failed.status, 503, "{error}: {:?}", failed.body);
+            assert_eq!(damage::try_upsert(&mut server.client(), id + 1).status, 503, "{error}");
+            let seen = damage::ids(&server);
+            assert!(before.is_subset(&seen) && !seen.contains(&id.to_string()), "{error}: reads work");
+            disk.work();
+            let began = std::time::Instant::now();
+            while damage::try_upsert(&mut server.client(), id + 2).status == 503 {
+                assert!(began.elapsed() < Duration::from_secs(60), "{error}: writes do not work again");
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            damage::write_items(&server, 1_000 * round);
+        }
+        let after = damage::ids(&server);
+        assert!(before.is_subset(&after) && after.contains("10002") && after.contains("20002"));
+        server.kill();
+        site.variables.clear();
+        site.inspect();
+        let server = site.start(mode);
+        assert_eq!(damage::ids(&server), after, "{error}");
+        server.kill();
+    }
 }

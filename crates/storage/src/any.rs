@@ -52,6 +52,27 @@ macro_rules! each {
     };
 }
 
+impl AnyStore {
+    /// Whether the store was opened without writes that were acknowledged, and the numbers that clients may have seen
+    /// in them are still to be skipped.
+    pub fn has_unsettled_loss(&self) -> bool {
+        match self {
+            #[cfg(feature = "embedded")]
+            AnyStore::Embedded(store) => store.has_unsettled_loss(),
+            _ => false,
+        }
+    }
+
+    /// The numbers were skipped, durably.
+    pub fn settle_loss(&self) -> Result<()> {
+        match self {
+            #[cfg(feature = "embedded")]
+            AnyStore::Embedded(store) => store.settle_loss(),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Store for AnyStore {
     type Snapshot = AnySnapshot;
 
@@ -118,6 +139,18 @@ impl Checkpoints for AnyStore {
             AnyStore::Faulty(store) => store.open_checkpoint(name).await?.map(AnyStore::Faulty),
             #[cfg(all(feature = "embedded", any(test, feature = "testing")))]
             AnyStore::Mirror(store) => store.open_checkpoint(name).await?.map(AnyStore::Mirror),
+        })
+    }
+
+    async fn open_copy(&self) -> Result<AnyStore> {
+        Ok(match self {
+            AnyStore::Memory(store) => AnyStore::Memory(store.open_copy().await?),
+            #[cfg(feature = "embedded")]
+            AnyStore::Embedded(store) => AnyStore::Embedded(store.open_copy().await?),
+            #[cfg(any(test, feature = "testing"))]
+            AnyStore::Faulty(store) => AnyStore::Faulty(store.open_copy().await?),
+            #[cfg(all(feature = "embedded", any(test, feature = "testing")))]
+            AnyStore::Mirror(store) => AnyStore::Mirror(store.open_copy().await?),
         })
     }
 

@@ -21,7 +21,7 @@ pub use any::{AnySnapshot, AnyStore};
 pub use blocking::{Blocking, WouldBlock, try_inline};
 pub use memory::Memory;
 #[cfg(feature = "embedded")]
-pub use rocksdb::{RocksOptions, RocksStore};
+pub use rocksdb::{ReadOnlyStore, RocksOptions, RocksStore, SalvagedStore};
 pub use store::{
     Batch, BatchWrite, CheckpointInfo, Checkpoints, Chunk, Direction, Durability, Limit, Snapshot, Store, VisitPair,
     VisitValue,

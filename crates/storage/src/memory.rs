@@ -114,6 +114,10 @@ impl Checkpoints for Memory {
         Ok(self.checkpoints.lock().remove(name).is_some())
     }
 
+    async fn open_copy(&self) -> Result<Memory> {
+        Ok(Memory { newest: RwLock::new(self.newest.read().clone()), checkpoints: self.checkpoints.clone() })
+    }
+
     async fn open_checkpoint(&self, name: &str) -> Result<Option<Memory>> {
         let tree = self.checkpoints.lock().get(name).map(|checkpoint| checkpoint.tree.clone());
         Ok(tree.map(|tree| Memory { newest: RwLock::new(tree), checkpoints: self.checkpoints.clone() }))

@@ -3,7 +3,10 @@
 //! Guarantees: what is in memory is returned on the caller's thread, without a task switch; a call that would block
 //! on the disk runs on the runtime's blocking threads, unless the blocking mode of its snapshot says otherwise. A failed
 //! write or sync poisons the store: there is one log, and once it is unknown how much of it is on the disk, no later
-//! acknowledgement may hide a loss. Reads continue; writes fail with "unavailable" until a restart has replayed the log.
+//! acknowledgement may hide a loss. Reads continue; writes fail with "unavailable". When the disk works again, a copy
+//! (`open_copy`) or a restart replays the log.
+//!
+//! A store whose write-ahead log has lost synced bytes is not opened, unless the caller accepts the loss.
 //!
 //! `options` holds the RocksDB settings, `directory` the layout of the data directory.
 //!
@@ -14,32 +17,37 @@
 //! scan     few rows, all cached ───────────────────────────── inline       else → blocking thread
 //! ```
 
-mod directory;
-mod ingest;
-mod checkpoint;
-mod options;
-mod row_cache;
-mod checkpoint_dir;
-mod snapshot;
+mod options; // RocksDB settings
+mod directory; // layout of the data directory
+mod log_file; // the write-ahead log as bytes
+mod synced_position; // how much of the log is synced
+mod log_check; // tells a torn tail from a damaged log
+mod open; // opening a store: checked, read-only, or a salvaged copy
+mod ingest; // rows as table files
+mod checkpoint_dir; // the directory of checkpoints
+mod checkpoint; // checkpoints of a store
+mod row_cache; // rows in front of RocksDB
+mod snapshot; // snapshots of a store
 
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use pleiad_model::{Error, Result};
 use rocksdb::{
-    Cache, ColumnFamilyDescriptor, DB, DBPinnableSlice, DEFAULT_COLUMN_FAMILY_NAME, ErrorKind, Range, ReadOptions,
-    WriteBatch,
+    Cache, DB, DBPinnableSlice, DEFAULT_COLUMN_FAMILY_NAME, ErrorKind, Range, ReadOptions, WriteBatch, WriteOptions,
 };
 
 use crate::blocking::Blocking;
 use crate::store::{Batch, BatchWrite, Durability, Store, fenced, sorted_puts};
 use checkpoint::CloseCleanup;
-use directory::StoreDir;
+use directory::DirectoryLock;
 use ingest::SstIngester;
+pub use open::{ReadOnlyStore, SalvagedStore};
 pub use options::RocksOptions;
 use row_cache::{InvalidationGuard, RowCache};
 pub use snapshot::RocksSnapshot;
+use synced_position::{LogEnd, SyncedFileWriter};
 
 /// A larger batch goes to a blocking thread even if it would not block: copying it takes as long as a task switch.
 const INLINE_BATCH_BYTES_MAX: usize = 64 * 1024;
@@ -50,30 +58,6 @@ pub struct RocksStore {
 }
 
 impl RocksStore {
-    /// Opens the store in `dir`, which is created if it does not exist.
-    pub fn open(dir: impl AsRef<Path>, options: RocksOptions) -> Result<Self> {
-        let dir = dir.as_ref();
-        let store_dir = directory::prepare(dir)?;
-        let block_cache = options::block_cache(&options);
-        let store = RocksStore::open_at(store_dir, options, block_cache)?;
-        directory::upgrade_format(dir)?;
-        store.engine.cleanup.store_dir.remove_leftovers()?;
-        store.checkpoint_dir().remove_leftovers()?;
-        Ok(store)
-    }
-
-    fn open_at(store_dir: StoreDir, options: RocksOptions, block_cache: Cache) -> Result<Self> {
-        // By name, since RocksDB's multi-get needs a named column family.
-        let db_options = options::db_options(&options, &block_cache);
-        let family = ColumnFamilyDescriptor::new(DEFAULT_COLUMN_FAMILY_NAME, db_options.clone());
-        let db = DB::open_cf_descriptors(&db_options, store_dir.db_dir(), [family]);
-        let db = db.map_err(|error| directory::cannot_open(&store_dir.dir, error))?;
-        let (ingester, row_cache) =
-            (SstIngester::new(store_dir.ingest_dir(), db_options)?, RowCache::new(options.row_cache_bytes));
-        let reopen = ReopenOptions { options, block_cache };
-        Ok(RocksStore { engine: Arc::new(OpenDb::new(db, ingester, row_cache, reopen, CloseCleanup::new(store_dir))) })
-    }
-
     async fn check_guards(&self, batch: &Batch) -> Result<()> {
         for guard in batch.guards() {
             if let BatchWrite::Expect { key, value } = guard
@@ -100,14 +84,14 @@ impl RocksStore {
     async fn write(&self, batch: &Batch, durability: Durability) -> Result<()> {
         let guard = invalidate(&self.engine.row_cache, batch);
         if durability == Durability::Written && batch.bytes() <= INLINE_BATCH_BYTES_MAX {
-            match self.engine.db.write_opt(to_write_batch(batch), &options::write_no_stall()) {
+            match self.engine.append(to_write_batch(batch), &options::write_no_stall(), durability) {
                 Err(error) if would_block(&error) => {} // write stall, nothing was written: wait on a blocking thread
                 answer => return self.engine.poison_on_error(answer),
             }
         }
         let writes = to_write_batch(batch);
         self.on_blocking_thread(move |engine| {
-            let written = engine.poison_on_error(engine.db.write_opt(writes, &options::write(durability)));
+            let written = engine.poison_on_error(engine.append(writes, &options::write(durability), durability));
             drop(guard);
             written
         })
@@ -164,7 +148,7 @@ impl Store for RocksStore {
 
     async fn sync(&self) -> Result<()> {
         self.engine.check_healthy()?;
-        self.on_blocking_thread(|engine| engine.poison_on_error(engine.db.flush_wal(true))).await
+        self.on_blocking_thread(|engine| engine.poison_on_error(engine.sync_log())).await
     }
 
     async fn ingest(&self, rows: &Batch) -> Result<()> {
@@ -193,6 +177,10 @@ impl Store for RocksStore {
 /// The open database, shared by the store, its snapshots and the blocking threads that work for them.
 struct OpenDb {
     db: DB,
+    /// Locked by every write to the log.
+    log_end: Mutex<LogEnd>,
+    /// `None` if the store is read-only.
+    synced_file: Option<SyncedFileWriter>,
     /// Reads the write buffers and the block cache; "incomplete" when the row is in neither.
     cache_only: ReadOptions,
     all_tiers: ReadOptions,
@@ -203,6 +191,8 @@ struct OpenDb {
     reopen: ReopenOptions,
     /// Dropped after the database.
     cleanup: CloseCleanup,
+    /// Dropped last.
+    lock: DirectoryLock,
 }
 
 /// The settings for opening a second store in the same directory.
@@ -213,17 +203,30 @@ struct ReopenOptions {
 }
 
 impl OpenDb {
-    fn new(db: DB, ingester: SstIngester, row_cache: RowCache, reopen: ReopenOptions, cleanup: CloseCleanup) -> Self {
-        let (cache_only, all_tiers) = (options::read_cache_only(), ReadOptions::default());
-        OpenDb {
-            db,
-            cache_only,
-            all_tiers,
-            row_cache: Arc::new(row_cache),
-            ingester,
-            poison: OnceLock::new(),
-            reopen,
-            cleanup,
+    fn append(&self, writes: WriteBatch, options: &WriteOptions, durability: Durability) -> Result<(), rocksdb::Error> {
+        let mut log_end = self.log_end.lock();
+        self.db.write_opt(writes, options)?;
+        match (durability, &self.synced_file) {
+            (Durability::Synced, _) => self.note_synced(&mut log_end),
+            (Durability::Written, Some(synced_file)) => synced_file.note_unsynced(),
+            (Durability::Written, None) => {}
+        }
+        Ok(())
+    }
+
+    fn sync_log(&self) -> Result<(), rocksdb::Error> {
+        let mut log_end = self.log_end.lock();
+        self.db.flush_wal(true)?;
+        self.note_synced(&mut log_end);
+        Ok(())
+    }
+
+    /// Everything in the log is synced now. An error means that the next start knows of an earlier position.
+    fn note_synced(&self, log_end: &mut LogEnd) {
+        let Some(synced_file) = &self.synced_file else { return };
+        match log_end.find() {
+            Ok(position) => synced_file.note(position),
+            Err(error) => tracing::debug!(%error, "the end of the write-ahead log is not known"),
         }
     }
 
@@ -239,12 +242,12 @@ impl OpenDb {
     /// Files are deleted immediately, even in a store that syncs its log later. So the log is synced first: the record
     /// that allowed the drop must be on the disk before any file is deleted.
     fn drop_range(&self, from: &[u8], to: &[u8]) -> Result<()> {
-        self.poison_on_error(self.db.flush_wal(true))?;
+        self.poison_on_error(self.sync_log())?;
         let _guard = self.row_cache.invalidate_all();
         self.poison_on_error(self.db.delete_file_in_range(from, to))?;
         let mut writes = WriteBatch::default();
         writes.delete_range(from, to);
-        self.poison_on_error(self.db.write_opt(writes, &options::write(Durability::Synced)))?;
+        self.poison_on_error(self.append(writes, &options::write(Durability::Synced), Durability::Synced))?;
         self.db.compact_range_opt(Some(from), Some(to), &options::compact());
         Ok(())
     }
@@ -255,10 +258,13 @@ impl OpenDb {
     }
 
     fn check_healthy(&self) -> Result<()> {
+        if self.synced_file.is_none() {
+            return Err(Error::unavailable("the data directory was opened for reading only"));
+        }
         match self.poison.get() {
             None => Ok(()),
             Some(why) => Err(Error::unavailable(format!(
-                "the store takes no more writes because an earlier one failed ({why}); see to the disk, then restart Pleiad"
+                "the store takes no writes because an earlier one failed ({why}); see to the disk, and writes continue"
             ))),
         }
     }

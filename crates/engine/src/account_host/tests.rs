@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use pleiad_model::env::ManualEnv;
-use pleiad_storage::Memory;
 use pleiad_storage::testing::{FaultPlan, FaultPoint, Faulty};
+use pleiad_storage::{Memory, Store};
 
 use super::*;
 use crate::testing::*;
@@ -92,7 +92,7 @@ async fn a_snapshot_can_be_restored_repeatedly() {
     assert_eq!(ids(&host.engine()).await, (0..20).collect(), "after a restart");
     assert_eq!(host.snapshots(&whole(&host.engine())).await.unwrap().len(), 1);
     host.close().await;
-    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 4, "FORMAT, LIVE, one store, the snapshots");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 5, "FORMAT, LIVE, SYNCED-N, one store, the snapshots");
 }
 
 #[tokio::test]
@@ -526,5 +526,39 @@ async fn lsns_of_a_new_container_continue_after_those_that_a_restore_deletes() {
         }
         drop((engine, at));
         host.restore(&whole(&host.engine()), "clean").await.unwrap();
+    }
+}
+
+/// Whether the failed commit is in the store or not, the account agrees with what is.
+#[tokio::test]
+async fn writes_continue_when_a_disk_that_has_failed_works_again() {
+    for point in [FaultPoint::Commit, FaultPoint::CommitApplied, FaultPoint::Sync] {
+        let faults = FaultPlan::default();
+        let host = new_host(AnyStore::Faulty(Faulty::new(Memory::new(), faults.clone()))).await;
+        fill(&host.engine(), 0, 20).await;
+        assert!(!host.recover().await.unwrap(), "nothing has failed");
+        let failed_engine = host.engine();
+        faults.fail(point, 0);
+        if point == FaultPoint::Sync {
+            failed_engine.catalog.store_and_committer().0.sync().await.unwrap_err();
+        }
+        let at = admit(&failed_engine, "c");
+        for n in ["100", "101"] {
+            let error = create(&failed_engine, &at, n, n).await.result.unwrap_err();
+            assert_eq!(error.kind, Kind::Unavailable, "{point:?}");
+        }
+        host.recover().await.unwrap_err();
+        assert!(Arc::ptr_eq(&host.engine(), &failed_engine), "the disk still fails");
+        assert_eq!(ids(&host.engine()).await.range(..20).count(), 20);
+        faults.restart();
+        assert!(host.recover().await.unwrap());
+        let engine = host.engine();
+        let expected: BTreeSet<usize> = (0..20).chain((point == FaultPoint::CommitApplied).then_some(100)).collect();
+        assert_eq!(ids(&engine).await, expected, "{point:?}");
+        fill(&engine, 200, 220).await;
+        assert_eq!(engine.check(&whole(&engine)).await.unwrap().problem_count(), 0);
+        assert!(host.replacement_for(&failed_engine, false).await.unwrap().is_none(), "its answers count");
+        assert!(host.replacement_for(&failed_engine, true).await.unwrap().is_some(), "declined requests run again");
+        host.close().await;
     }
 }

@@ -46,7 +46,9 @@ use crate::PartitionLimits;
 use crate::throughput::{ProvisionedThroughput, Redistribution};
 pub(super) use containers::{delete_container, put_container};
 pub(super) use copies::{delete_copy, put_copy};
-pub(super) use high_water_marks::{ContainerMarks, HighWaterMark, HighWaterMarks, raise_high_water_marks};
+pub(super) use high_water_marks::{
+    ContainerMarks, HighWaterMark, HighWaterMarks, raise_after_loss, raise_high_water_marks,
+};
 pub(super) use users::{delete_permission, delete_user, put_permission, put_user};
 
 const COUNTERS: u8 = b'n';

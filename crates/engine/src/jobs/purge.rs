@@ -6,11 +6,15 @@
 //! To find expired items it scans all items of a partition, a million in about a second. So it scans a partition
 //! again only after a write or when the earliest expiry it saw is due, and not before nine times the duration of the
 //! last scan has passed. A changed default TTL starts a scan at once.
+//!
+//! While the clock is not trusted (`clock_watch`), nothing is purged.
+
+mod clock_watch; // distrusts a clock that has jumped
 
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use pleiad_model::Result;
@@ -22,6 +26,7 @@ use pleiad_partition::{MaintenanceError, Partition};
 use super::{TaskTracker, unexpected};
 use crate::catalog::{CatalogTree, Container};
 use crate::timer::sleep;
+use clock_watch::ClockWatch;
 
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Between two steps, so that waiting writers proceed.
@@ -40,12 +45,15 @@ impl Purger {
         let (stop_on_drop, stopped) = channel();
         let thread = TaskTracker::default();
         thread.run("sweep", move || {
-            let mut scans = PurgeScans::default();
+            let (mut scans, mut watch, began) = (PurgeScans::default(), None, Instant::now());
+            let steady_ms = || u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
             while wait_unless_stopped(&stopped, INTERVAL) {
                 let Some(trees) = trees.upgrade() else { break };
+                let watch = watch.get_or_insert_with(|| block_on(first_watch(&trees, env.as_ref(), steady_ms())));
                 let pause_unless_stopped = async || {
                     sleep(PAUSE).await;
-                    wait_unless_stopped(&stopped, Duration::ZERO)
+                    // The machine's own clock: a test may set the account's clock forward.
+                    watch.observe(env.wall_ms(), steady_ms()) && wait_unless_stopped(&stopped, Duration::ZERO)
                 };
                 block_on(purge_account(&trees, &mut scans, env.as_ref(), pause_unless_stopped));
             }
@@ -59,6 +67,22 @@ impl Purger {
         drop(self.stop_on_drop);
         self.thread.wait_idle().await;
     }
+}
+
+/// Compares the clock with the newest item among those that can expire.
+async fn first_watch(trees: &ArcSwap<CatalogTree>, env: &dyn Env, steady_ms: u64) -> ClockWatch {
+    let tree = trees.load_full();
+    let containers = tree.databases.values().flat_map(|database| database.containers.values());
+    let mut newest_s = None;
+    for container in containers.filter(|container| container.definition.default_ttl.is_some()) {
+        for partition in &container.partitions {
+            // What cannot be read here is reported by the purge itself.
+            newest_s = newest_s.max(partition.newest_ts_s().await.unwrap_or_default());
+        }
+    }
+    let mut clock = ClockWatch::default();
+    clock.compare_with_newest(newest_s, env.now_ms() / 1000, steady_ms);
+    clock
 }
 
 /// Waits; returns true unless the thread is to stop.

@@ -96,6 +96,11 @@ pub enum Fact {
     NameTrailingSpace {
         name: Box<str>,
     },
+    /// An id, a name or a value of a partition key has U+FFFD, as which an unpaired surrogate is read: two texts that
+    /// differ only there would be the same name.
+    ReplacementCharacter {
+        text: Box<str>,
+    },
     TtlOutOfRange {
         ttl: Box<Value>,
         seconds_max: i64,
@@ -303,6 +308,7 @@ impl Fact {
             | Fact::ResourceNameLength { .. }
             | Fact::NameCharacter { .. }
             | Fact::NameTrailingSpace { .. }
+            | Fact::ReplacementCharacter { .. }
             | Fact::TtlOutOfRange { .. }
             | Fact::Patch(_)
             | Fact::BatchEmpty
@@ -378,6 +384,7 @@ impl fmt::Display for Fact {
             }
             Fact::NameCharacter { name } => write!(f, "the name '{name}' has a character that URLs reserve"),
             Fact::NameTrailingSpace { name } => write!(f, "the name '{name}' ends with a space"),
+            Fact::ReplacementCharacter { text } => write!(f, "'{text}' has a character that stands for others"),
             Fact::TtlOutOfRange { .. } => f.write_str("the item's time to live is out of range"),
             Fact::ItemTooLarge { bytes, bytes_max } => {
                 write!(f, "the item has {bytes} bytes, {bytes_max} are allowed")
@@ -427,7 +434,10 @@ impl fmt::Display for Fact {
             Fact::Stopping => f.write_str("the server is stopping"),
             Fact::Unacknowledged => f.write_str("the committer ended before it acknowledged the write"),
             Fact::EarlierCommitFailed(error) => {
-                write!(f, "an earlier write could not be made durable: {error}. Restart the server.")
+                write!(
+                    f,
+                    "an earlier write could not be made durable: {error}. Writes continue when the disk works again."
+                )
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The command line: `dev`, `serve`, `inspect`, `trust` and `config` with the flags that `table` defines, and the
+//! The command line: `dev`, `serve`, `inspect`, `salvage`, `trust` and `config` with the flags that `table` defines, and the
 //! commands to a running server, which `remote` defines.
 //!
 //! Guarantees: flag values are passed on unparsed. `value` parses them, so that flags, variables and lines of the file
@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches};
 
@@ -19,6 +20,7 @@ use crate::remote::{self, RemoteCommand};
 pub enum Command {
     Run(RunMode, FlagValues),
     Inspect(FlagValues),
+    Salvage { flags: FlagValues, output: PathBuf },
     Trust { flags: FlagValues, action: TrustCommand },
     Config(Print),
     Remote { flags: FlagValues, command: RemoteCommand },
@@ -41,7 +43,7 @@ pub enum Print {
     NewKey,
 }
 
-/// The settings that locate the data for `pleiad inspect`.
+/// The settings that locate the data for `pleiad inspect` and `pleiad salvage`.
 const INSPECT_FLAGS: [&str; 2] = ["data", "config"];
 
 /// The settings that locate the certificate for `pleiad trust`.
@@ -53,6 +55,7 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, clap:
         Some(("dev", of)) => Command::Run(RunMode::Dev, flag_values(of)),
         Some(("serve", of)) => Command::Run(RunMode::Serve, flag_values(of)),
         Some(("inspect", of)) => Command::Inspect(flag_values(of)),
+        Some(("salvage", of)) => Command::Salvage { flags: flag_values(of), output: salvage_output(of) },
         Some(("trust", of)) => Command::Trust { flags: flag_values(of), action: trust_action(of) },
         Some(("config", of)) => Command::Config(print_target(of)),
         other => return parse_remote(other).ok_or_else(missing_subcommand),
@@ -78,7 +81,7 @@ pub fn cli() -> clap::Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .max_term_width(120)
-        .subcommands([dev(), serve(), inspect(), trust_command(), config_command()])
+        .subcommands([dev(), serve(), inspect(), salvage(), trust_command(), config_command()])
         .subcommands(remote::commands())
 }
 
@@ -121,9 +124,29 @@ fn run_command(mode: RunMode) -> clap::Command {
 
 fn inspect() -> clap::Command {
     clap::Command::new("inspect")
-        .about("List the contents of a data directory and check their consistency; the server must be stopped")
+        .about("List the contents of a data directory and check them, without changing it; the server must be stopped")
         .after_help("Examples:\n  pleiad inspect --data /var/lib/pleiad\n\nThe exit code is 1 if there is a problem.")
         .args(setting_args(&INSPECT_FLAGS))
+}
+
+fn salvage() -> clap::Command {
+    clap::Command::new("salvage")
+        .about("Write out whatever can be read of a damaged data directory; the server must be stopped")
+        .after_help(
+            "Examples:\n  pleiad salvage --data /var/lib/pleiad --out /mnt/salvaged\n\n\
+             The data directory is not changed. The output has a file of items (NDJSON) and a definition (JSON) per \
+             container, and report.txt. The exit code is 1 if something could not be read.",
+        )
+        .arg(Arg::new(OUTPUT).long(OUTPUT).value_name("DIR").required(true).help(
+            "A new directory for the output; on the same file system as the data, table files take no space twice",
+        ))
+        .args(setting_args(&INSPECT_FLAGS))
+}
+
+const OUTPUT: &str = "out";
+
+fn salvage_output(matches: &ArgMatches) -> PathBuf {
+    matches.get_one::<String>(OUTPUT).map(PathBuf::from).unwrap_or_default()
 }
 
 /// Arguments for these settings, with the defaults of `dev`.

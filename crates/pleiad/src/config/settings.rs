@@ -43,6 +43,8 @@ pub struct Settings {
 
     pub storage: Storage,
     pub durability: DurabilitySetting,
+    /// Start without writes that are missing from the write-ahead log.
+    pub accept_data_loss: bool,
     pub block_cache_bytes: u64,
     pub consistency: Consistency,
     pub change_feed_previous_images: bool,
@@ -170,6 +172,7 @@ fn derive_settings(
         certificate_dir: certificate_dir(&storage, user_dir),
         storage,
         durability: durability(parsed.durability, parsed.sync_interval_ms),
+        accept_data_loss: parsed.accept_data_loss,
         block_cache_bytes: parsed.block_cache_mb.get().saturating_mul(1 << 20),
         consistency: parsed.consistency,
         change_feed_previous_images: parsed.change_feed_previous_images,

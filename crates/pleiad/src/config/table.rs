@@ -239,6 +239,9 @@ settings! {
         "durability" durability: DurabilityMode, "", Anywhere, dev Is("written"), serve Is("synced");
         /// Maximum time between two syncs when `durability` is `written`.
         "sync-interval-ms" sync_interval_ms: NonZeroU64, "ms", Anywhere, dev Is("200"), serve Is("200");
+        /// Start although synced writes are missing from the write-ahead log, without them. The log
+        /// files are copied first. Give it once, after reading the error that mentions it.
+        "accept-data-loss" accept_data_loss: bool, "", NotFile, dev Is("false"), serve Is("false");
         /// Memory for blocks read from disk. A quarter of it is added for the row cache, which
         /// holds recently read items.
         "block-cache-mb" block_cache_mb: NonZeroU64, "MiB", Anywhere, dev Is("32"), serve Is("512");

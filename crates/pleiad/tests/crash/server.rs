@@ -81,6 +81,28 @@ impl Site {
         Server { child, port: u16::try_from(port).unwrap(), key }
     }
 
+    /// A start that ends by itself, before the server is ready; returns its message.
+    #[track_caller]
+    pub fn fail_to_start(&self, mode: RunMode) -> String {
+        let mut child = self.command(mode).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let message = fs::read_to_string(self.path("stderr")).unwrap();
+        if !line.is_empty() {
+            _ = child.kill();
+        }
+        let status = child.wait().unwrap();
+        assert!(line.is_empty() && !status.success(), "{mode:?} started: {line}{message}");
+        message
+    }
+
+    /// Runs a command on the data directory; returns whether it succeeded, and what it printed.
+    pub fn run(&self, arguments: &[&str]) -> (bool, String) {
+        let output = Command::new(BINARY).args(arguments).arg("--data").arg(self.data()).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        (output.status.success(), text.into_owned())
+    }
+
     /// Starts the server and kills it so early that it may not have finished starting.
     pub fn kill_during_start(&self, mode: RunMode, after: Duration) {
         let mut child = self.command(mode).spawn().unwrap();

@@ -171,7 +171,7 @@ impl CheckpointDir {
 }
 
 /// Table files never change, so they are linked; RocksDB appends to some of the others, so these are copied.
-fn link(from: &Path, to: &Path, name: &str) -> io::Result<()> {
+pub fn link(from: &Path, to: &Path, name: &str) -> io::Result<()> {
     if NOT_LINKED.iter().any(|prefix| name.starts_with(prefix)) {
         return Ok(());
     }

@@ -3,20 +3,27 @@
 //! ```text
 //! <dir>/FORMAT        format version, "5\n": synced before the first data that an older Pleiad would not understand
 //! <dir>/LIVE          number of the current store, "2\n"; without this file, the store without a number
+//! <dir>/SYNCED-2      how much of its write-ahead log was synced, see `synced_position`
+//! <dir>/LOSS          an operator accepted a loss, and numbers that clients saw are not skipped yet, see `log_check`
+//! <dir>/damaged-1/    the log files as they were then
 //! <dir>/store-2/      RocksDB's files with its LOCK; stores with other numbers are leftovers and are deleted
 //! <dir>/ingest-2/     files that are about to be ingested; leftovers of a crash are deleted
 //! <dir>/snapshots/7/  a checkpoint, see `checkpoint_dir`
 //! ```
 //!
 //! Guarantees: a directory of an older Pleiad is upgraded, and the older one will not open it again. A directory of a
-//! newer Pleiad, or one in use, is rejected with an error that says so, and is not changed. Other files in the
-//! directory are ignored.
+//! newer Pleiad, or one in use, is rejected with an error that says so, and is not changed. So is one that has lost its
+//! store, and one that has files but was not made by Pleiad. Later, other files in the directory are ignored.
+
+mod lock; // one process at a time
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use pleiad_model::{Error, Result};
+
+pub use lock::DirectoryLock;
 
 /// Incremented when bytes on disk change their meaning. Older formats are understood: the layers above rewrite the
 /// rows that they need.
@@ -42,6 +49,15 @@ impl StoreDir {
 
     pub fn ingest_dir(&self) -> PathBuf {
         self.dir.join(numbered("ingest", self.number))
+    }
+
+    pub fn synced_file(&self) -> PathBuf {
+        self.dir.join(numbered("SYNCED", self.number))
+    }
+
+    /// Whether RocksDB has a database here.
+    pub fn has_data(&self) -> bool {
+        self.db_dir().join("CURRENT").exists()
     }
 
     /// A location that is not in use: its number is larger than that of every store in the directory.
@@ -71,13 +87,13 @@ impl StoreDir {
         for dir in [self.db_dir(), self.ingest_dir()] {
             let _ = fs::remove_dir_all(dir); // it may not exist
         }
+        let _ = fs::remove_file(self.synced_file());
     }
 
     /// Deletes what a crash left of other stores. At this point no other process can have the directory open.
     pub fn remove_leftovers(&self) -> Result<()> {
         if live_number(&self.dir)? != self.number {
-            let dir = self.dir.display();
-            return Err(Error::unavailable(format!("another Pleiad uses this directory: {dir}; stop it first")));
+            return Err(in_use(&self.dir));
         }
         let numbers = entries(&self.dir)?.into_iter().filter_map(|name| number_of(&name));
         numbers.filter(|number| *number != self.number).for_each(|number| StoreDir { number, ..self.clone() }.clear());
@@ -91,7 +107,7 @@ fn numbered(what: &str, number: u64) -> String {
 
 /// The number of the store that a directory entry belongs to, if it belongs to a store.
 fn number_of(entry: &str) -> Option<u64> {
-    match entry.strip_prefix("store").or_else(|| entry.strip_prefix("ingest"))? {
+    match ["store", "ingest", "SYNCED"].iter().find_map(|what| entry.strip_prefix(what))? {
         "" => Some(0),
         rest => rest.strip_prefix('-')?.parse().ok(),
     }
@@ -107,21 +123,49 @@ pub fn entries(dir: &Path) -> Result<Vec<String>> {
     Ok(found.iter().filter_map(|entry| entry.file_name().into_string().ok()).collect())
 }
 
-/// Creates the directory or checks its format, and returns the location of the current store.
-pub fn prepare(dir: &Path) -> Result<StoreDir> {
+/// Creates the directory or checks its format, locks it, and returns the location of the current store.
+pub fn prepare(dir: &Path) -> Result<(StoreDir, DirectoryLock)> {
     create_dir_durably(dir).map_err(|error| cannot_use(dir, error))?;
+    let lock = DirectoryLock::take(dir)?;
     let store_dir = StoreDir { dir: dir.to_owned(), number: live_number(dir)? };
     match fs::read_to_string(dir.join("FORMAT")) {
-        Ok(text) => check_format(dir, &text)?,
-        Err(error) if error.kind() == ErrorKind::NotFound => init_format(dir, &store_dir.db_dir())?,
+        Ok(text) => {
+            check_format(dir, &text)?;
+            check_store_is_there(&store_dir)?;
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => init(&store_dir)?,
         Err(error) => return Err(cannot_use(dir, error)),
     }
-    if store_dir.number > 0 && !store_dir.db_dir().is_dir() {
-        let (dir, files) = (dir.display(), store_dir.db_dir());
+    Ok((store_dir, lock))
+}
+
+/// Locks an existing directory and returns the location of the current store; changes nothing.
+pub fn find(dir: &Path) -> Result<(StoreDir, DirectoryLock)> {
+    let lock = DirectoryLock::take(dir)?;
+    let store_dir = StoreDir { dir: dir.to_owned(), number: live_number(dir)? };
+    let format = fs::read_to_string(dir.join("FORMAT")).map_err(|error| cannot_use(dir, error))?;
+    check_format(dir, &format)?;
+    check_store_is_there(&store_dir)?;
+    if !store_dir.has_data() {
+        return Err(Error::invalid(format!("{} has no data yet", dir.display())));
+    }
+    Ok((store_dir, lock))
+}
+
+/// A directory with FORMAT has had a store, and one with SYNCED has had data in it. A new store in its place would look
+/// like an account that was always empty.
+fn check_store_is_there(store_dir: &StoreDir) -> Result<()> {
+    let (dir, files) = (store_dir.dir.display(), store_dir.db_dir());
+    if store_dir.number > 0 && !files.is_dir() {
         return Err(Error::invalid(format!("{dir}/LIVE names {}, which is not there", files.display())));
     }
-    create_dir_durably(&store_dir.db_dir()).map_err(|error| cannot_use(dir, error))?;
-    Ok(store_dir)
+    if !files.is_dir() || store_dir.synced_file().exists() && !store_dir.has_data() {
+        return Err(Error::invalid(format!(
+            "{dir} has lost its data: {} is missing or empty; restore a backup, or choose another directory",
+            files.display()
+        )));
+    }
+    Ok(())
 }
 
 /// The number of the current store.
@@ -171,15 +215,28 @@ fn check_format(dir: &Path, text: &str) -> Result<()> {
     }
 }
 
-/// There is no FORMAT file: the directory is new, unless it has data, which is never written before FORMAT.
-fn init_format(dir: &Path, db_dir: &Path) -> Result<()> {
-    if db_dir.join("CURRENT").exists() {
-        let dir = dir.display();
+/// What a new directory may contain: what a file system or an interrupted start of Pleiad puts there.
+const NOT_FOREIGN: [&str; 3] = ["lost+found", "certificates", "FORMAT.new"];
+
+/// There is no FORMAT file: the directory is new, unless it has data, which is never written before FORMAT, or the
+/// files of another program. The store's directory comes first: FORMAT without it tells of a loss.
+fn init(store_dir: &StoreDir) -> Result<()> {
+    let dir = &store_dir.dir;
+    if store_dir.has_data() {
         return Err(Error::invalid(format!(
-            "{dir} has data but no FORMAT file: restore that file, or choose another directory"
+            "{} has data but no FORMAT file: restore that file, or choose another directory",
+            dir.display()
         )));
     }
-    write_format(dir).map_err(|error| cannot_use(dir, error))
+    let is_foreign = |name: &String| !NOT_FOREIGN.contains(&name.as_str()) && number_of(name).is_none();
+    if let Some(name) = entries(dir)?.into_iter().find(is_foreign) {
+        return Err(Error::invalid(format!(
+            "{} is not a data directory of Pleiad: it has no FORMAT file, but contains \"{name}\"; choose an empty directory",
+            dir.display()
+        )));
+    }
+    let made = create_dir_durably(&store_dir.db_dir()).and_then(|()| write_format(dir));
+    made.map_err(|error| cannot_use(dir, error))
 }
 
 fn write_format(dir: &Path) -> io::Result<()> {
@@ -206,14 +263,16 @@ pub fn cannot_open(dir: &Path, error: rocksdb::Error) -> Error {
     let text = error.as_ref();
     // The first text is for a lock of another process, the second for one of this process.
     if text.contains("While lock file") || text.contains("lock hold by current process") {
-        return Error::unavailable(format!(
-            "another Pleiad uses this directory: {}; stop it, or choose another directory",
-            dir.display()
-        ));
+        return in_use(dir);
     }
     Error::unavailable(format!("cannot open the store in {}: {text}", dir.display()))
 }
 
 pub fn cannot_use(dir: &Path, error: io::Error) -> Error {
     Error::unavailable(format!("cannot use {} as the data directory: {error}", dir.display()))
+}
+
+pub fn in_use(dir: &Path) -> Error {
+    let dir = dir.display();
+    Error::unavailable(format!("another Pleiad uses this directory: {dir}; stop it, or choose another directory"))
 }

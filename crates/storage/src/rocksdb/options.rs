@@ -23,6 +23,8 @@ pub struct RocksOptions {
     pub background_jobs: i32,
     /// Open files. A file is up to 64 MB; the rest of the process needs file descriptors too.
     pub open_files_max: i32,
+    /// Open a store whose write-ahead log is damaged, without the writes behind the damage.
+    pub accept_data_loss: bool,
 }
 
 impl Default for RocksOptions {
@@ -33,6 +35,7 @@ impl Default for RocksOptions {
             write_buffer_bytes: 16 << 20,
             background_jobs: 2,
             open_files_max: 512,
+            accept_data_loss: false,
         }
     }
 }
@@ -59,8 +62,8 @@ pub fn db_options(chosen: &RocksOptions, block_cache: &Cache) -> Options {
 /// incomplete record and opens; everything acknowledged as synced comes before it, since no write is acknowledged
 /// after a failed sync. The alternatives are worse: "absolute consistency" does not open after any crash during a
 /// write, "tolerate corrupted tail" accepts a truncated record but not a torn page, "skip" would replay what came
-/// after a hole. A log file that should be complete and is not (deleted, truncated by hand) is detected by comparing
-/// with the manifest.
+/// after a hole. Damage that is no torn tail is found before RocksDB sees the log (`log_check`), and by comparing with
+/// the manifest, which knows the earlier log files and their lengths.
 fn set_recovery_options(options: &mut Options) {
     options.set_wal_recovery_mode(DBRecoveryMode::PointInTime);
     options.set_track_and_verify_wals_in_manifest(true);
@@ -144,5 +147,12 @@ pub fn compact() -> CompactOptions {
     let mut options = CompactOptions::default();
     options.set_exclusive_manual_compaction(false);
     options.set_bottommost_level_compaction(BottommostLevelCompaction::ForceOptimized);
+    options
+}
+
+/// For reading a store whose log may be damaged, or without its writes: the manifest's list of logs is not compared.
+pub fn without_log_verification(options: &Options) -> Options {
+    let mut options = options.clone();
+    options.set_track_and_verify_wals_in_manifest(false);
     options
 }

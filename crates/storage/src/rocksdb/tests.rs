@@ -1,18 +1,20 @@
 //! In addition to the exam: the properties of a store on disk.
 
 use std::fs;
+use std::path::Path;
 
 use pleiad_model::Kind;
 
 use super::*;
 use crate::blocking::{WouldBlock, try_inline};
-use crate::store::{Direction, Limit, Snapshot};
+use crate::store::{Checkpoints, Direction, Limit, Snapshot};
 use crate::testing::block_on;
 
 crate::exam!(exam, durable => open);
 
 mod snapshot_reads; // snapshots and the row cache
 mod checkpoints; // checkpoints on disk
+mod damaged_log; // what is done about a damaged log
 
 fn open(dir: &Path) -> RocksStore {
     RocksStore::open(dir, RocksOptions::default()).unwrap()
@@ -40,14 +42,22 @@ fn a_failed_write_stops_all_writes_but_no_reads() {
     for durability in [Durability::Synced, Durability::Written] {
         let error = put(&store, "after", durability).unwrap_err();
         assert_eq!(error.kind, Kind::Unavailable);
-        assert!(error.to_string().contains("restart"), "{error}");
+        assert!(error.to_string().contains("see to the disk"), "{error}");
     }
     assert_eq!(block_on(store.sync()).unwrap_err().kind, Kind::Unavailable);
     assert_eq!(block_on(store.get(b"before")).unwrap(), Some("1".into()));
-    drop(store);
-    let store = open(dir.path());
-    put(&store, "after", Durability::Synced).unwrap();
+    // A copy takes over without a restart, while readers of the failed store go on.
+    let copy = block_on(store.open_copy()).unwrap();
+    put(&copy, "after", Durability::Synced).unwrap();
+    block_on(copy.make_current()).unwrap();
+    store.retire();
     assert_eq!(block_on(store.get(b"before")).unwrap(), Some("1".into()));
+    drop((store, copy));
+    let store = open(dir.path());
+    put(&store, "later", Durability::Synced).unwrap();
+    for key in ["before", "after", "later"] {
+        assert_eq!(block_on(store.get(key.as_bytes())).unwrap(), Some("1".into()), "{key}");
+    }
 }
 
 #[test]

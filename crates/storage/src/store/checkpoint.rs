@@ -40,6 +40,10 @@ pub trait Checkpoints: Store + Sized {
     /// does not open it unless it was made current.
     fn open_checkpoint(&self, name: &str) -> impl Future<Output = Result<Option<Self>>> + Send;
 
+    /// Opens a second store with everything that this one has committed: for a store that accepts no more writes because
+    /// one has failed. Fails while the disk does. A failed commit is in the copy completely or not at all.
+    fn open_copy(&self) -> impl Future<Output = Result<Self>> + Send;
+
     /// From now on the next start opens this store, with everything that was synced to it.
     fn make_current(&self) -> impl Future<Output = Result<()>> + Send;
 

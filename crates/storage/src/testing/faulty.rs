@@ -1,7 +1,7 @@
 //! Fault injection for a store: calls fail, or suspend their caller, according to a plan.
 //!
-//! Guarantees: after a failed commit or sync it behaves like the RocksDB store: no more writes until a restart, reads
-//! continue. A failed commit was applied completely or not at all; as after a real crash, the caller cannot know
+//! Guarantees: after a failed commit or sync it behaves like the RocksDB store: no more writes, reads continue; `restart`
+//! stands for a restart, or for a disk that works again. A failed commit was applied completely or not at all; as after a real crash, the caller cannot know
 //! which.
 
 use std::future::poll_fn;
@@ -186,6 +186,11 @@ impl<S: Checkpoints> Checkpoints for Faulty<S> {
         self.faults.check_read().await?;
         let opened = self.store.open_checkpoint(name).await?;
         Ok(opened.map(|store| Faulty { store, faults: self.faults.clone() }))
+    }
+
+    async fn open_copy(&self) -> Result<Self> {
+        self.faults.check_healthy()?;
+        Ok(Faulty { store: self.store.open_copy().await?, faults: self.faults.clone() })
     }
 
     async fn make_current(&self) -> Result<()> {

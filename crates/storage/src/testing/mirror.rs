@@ -74,6 +74,10 @@ impl<A: Checkpoints, B: Checkpoints> Checkpoints for Mirror<A, B> {
             .map(|(left, right)| Mirror(left, right)))
     }
 
+    async fn open_copy(&self) -> Result<Self> {
+        Ok(Mirror(self.0.open_copy().await?, self.1.open_copy().await?))
+    }
+
     async fn make_current(&self) -> Result<()> {
         same("make_current", self.0.make_current().await, self.1.make_current().await)
     }

@@ -73,6 +73,9 @@ pub fn sentence(fact: &Fact) -> String {
         Fact::NameTrailingSpace { name } => {
             format!("The input name '{name}' is invalid: it must not end with a space.")
         }
+        Fact::ReplacementCharacter { text } => format!(
+            "The input name or partition key '{text}' is invalid: it must not contain U+FFFD or an unpaired surrogate, which is read as U+FFFD."
+        ),
         Fact::TtlOutOfRange { ttl, seconds_max } => format!(
             "The input ttl '{}' is invalid. Ensure to provide a nonzero positive integer less than or equal to '{seconds_max}', or '-1' which means never expire.",
             json::to_string(ttl)
@@ -126,7 +129,7 @@ pub fn sentence(fact: &Fact) -> String {
         Fact::InjectedGone { .. } => "The partition key range is gone: a fault set by a test.".into(),
         Fact::Stopping | Fact::Unacknowledged => "the server is stopping".into(),
         Fact::EarlierCommitFailed(error) => {
-            format!("an earlier write could not be made durable: {}. Restart the server.", message(error))
+            format!("an earlier write could not be made durable: {}. Writes continue when the disk works again.", message(error))
         }
     }
 }

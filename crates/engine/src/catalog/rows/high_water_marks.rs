@@ -3,6 +3,9 @@
 //! Databases, containers and items are those of the snapshot. Numbers that are assigned once continue from where they
 //! were before the restore: `_rid`s, LSNs, docnums, ids of partition key ranges.
 //!
+//! After a loss that an operator accepted, nothing tells how far the numbers were. They are raised by margins that no
+//! lost part of the write-ahead log can exceed: the log holds what is in at most three write buffers, less than 64 MB.
+//!
 //! Invariant: a session token or a change feed position is never ahead of the account, and an etag or `_rid` that a
 //! client holds never names something else.
 
@@ -78,6 +81,74 @@ pub async fn raise_high_water_marks(store: &AnyStore, seen: &HighWaterMarks) -> 
     renumber_jobs(store, &mut batch, &new_ranges).await?;
     renumber_offers(store, &mut batch, &new_ranges).await?;
     store.commit(&batch, Durability::Synced).await
+}
+
+/// More than the records that fit into the log: a change of an item takes far more than 16 bytes there.
+const LOST_CHANGES_MAX: u64 = 1 << 24;
+/// A resource takes more than 128 bytes.
+const LOST_RESOURCES_MAX: u32 = 1 << 19;
+/// A split or merge takes several commits and a sync for each; 20 bits number the ranges of a container.
+const LOST_RANGES_MAX: u32 = 1 << 10;
+
+/// Raises all counters above what may have been assigned in lost writes.
+pub async fn raise_after_loss(store: &AnyStore, env: &dyn Env) -> Result<()> {
+    let counters = match load_counters(store).await? {
+        Some(counters) => counters,
+        // Even the account's first row is lost.
+        None => {
+            let (counters, mut batch) = (Counters::new(env), Batch::default());
+            counters.put(&mut batch);
+            store.commit(&batch, Durability::Synced).await?;
+            counters
+        }
+    };
+    let highest = highest_mark(store, counters.deleted).await?;
+    let counters = counters.after_loss(HighWaterMark {
+        lsn: highest.lsn + LOST_CHANGES_MAX,
+        last_item: highest.last_item + LOST_CHANGES_MAX,
+        next_range: highest.next_range + LOST_RANGES_MAX,
+        epoch: highest.epoch + u64::from(LOST_RANGES_MAX),
+    });
+    raise_high_water_marks(
+        store,
+        &HighWaterMarks { counters, deleted_lsns: HashMap::new(), containers: HashMap::new() },
+    )
+    .await
+}
+
+/// The maximum over all containers, present and deleted.
+async fn highest_mark(store: &AnyStore, deleted: HighWaterMark) -> Result<HighWaterMark> {
+    let mut highest = deleted;
+    for (_, row) in scan(store, CONTAINER).await? {
+        let row = json::parse(&row)?;
+        let map = PartitionMap::from_value(row.get("map").ok_or_else(|| Error::corrupt("container row"))?)?;
+        let ids = HighWaterMark { next_range: map.next_id(), epoch: map.epoch, ..HighWaterMark::default() };
+        highest = highest.raised_to(ids);
+        for range in map.ranges() {
+            let row = store.get(&keyspace::state(range.shard)).await?;
+            let state = row.as_deref().map(ShardState::decode).transpose()?.unwrap_or_default();
+            highest = highest.raised_to(HighWaterMark { lsn: state.lsn, last_item: state.last_item, ..ids });
+        }
+    }
+    Ok(highest)
+}
+
+impl Counters {
+    fn after_loss(&self, deleted: HighWaterMark) -> Counters {
+        let more = u64::from(LOST_RESOURCES_MAX);
+        Counters {
+            version: self.version + LOST_CHANGES_MAX,
+            database: self.database.saturating_add(LOST_RESOURCES_MAX),
+            container: self.container.saturating_add(LOST_RESOURCES_MAX),
+            encryption_key: self.encryption_key + more,
+            offer: self.offer.saturating_add(LOST_RESOURCES_MAX),
+            shard: self.shard + more,
+            user: self.user.saturating_add(LOST_RESOURCES_MAX),
+            permission: self.permission + more,
+            deleted,
+            secret: self.secret,
+        }
+    }
 }
 
 /// `deleted` bounds what clients have seen of a container that was deleted and comes back with the restore, or of another

@@ -27,7 +27,7 @@ fn leftovers_of_a_crash_are_removed() {
     let store = open(dir.path());
     assert_eq!(checkpoint_names(&store), ["one"]);
     assert_eq!(names(&dir.path().join("snapshots")), ["1"]);
-    assert_eq!(names(dir.path()), ["FORMAT", "snapshots", "store", "store-x"], "unrelated entries stay");
+    assert_eq!(names(dir.path()), ["FORMAT", "SYNCED", "snapshots", "store", "store-x"], "unrelated entries stay");
 }
 
 /// While a checkpoint is replaced, there are two with its name.
@@ -109,7 +109,7 @@ fn a_retired_store_is_deleted_with_its_last_reader() {
     assert!(dir.path().join("store").exists());
     assert_eq!(block_on(crate::Snapshot::get_many(&reader, &["a".into()])).unwrap(), [Some("1".into())]);
     drop(reader);
-    assert_eq!(names(dir.path()), ["FORMAT", "LIVE", "snapshots", "store-1"]);
+    assert_eq!(names(dir.path()), ["FORMAT", "LIVE", "SYNCED-1", "snapshots", "store-1"]);
     assert!(open_error(dir.path()).to_string().contains("another Pleiad uses this directory"));
     put(&opened, "b", Durability::Synced).unwrap();
     drop(opened);

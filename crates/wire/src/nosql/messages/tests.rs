@@ -149,6 +149,12 @@ fn facts() -> Vec<(Fact, u16, u32, &'static str)> {
             "The input name 'a/b' is invalid: it must not contain '/', '\\', '#' or '?'.",
         ),
         (
+            Fact::ReplacementCharacter { text: "\u{FFFD}".into() },
+            400,
+            0,
+            "The input name or partition key '\u{FFFD}' is invalid: it must not contain U+FFFD or an unpaired surrogate, which is read as U+FFFD.",
+        ),
+        (
             Fact::NameTrailingSpace { name: "a ".into() },
             400,
             0,
@@ -286,13 +292,13 @@ fn facts() -> Vec<(Fact, u16, u32, &'static str)> {
             Fact::EarlierCommitFailed(Box::new(Error::internal("the disk is full"))),
             503,
             0,
-            "an earlier write could not be made durable: the disk is full. Restart the server.",
+            "an earlier write could not be made durable: the disk is full. Writes continue when the disk works again.",
         ),
     ]
 }
 
 /// The number of variants; the compiler asks for the sentence of a new one, this number for its line in the table.
-const FACTS: usize = 56;
+const FACTS: usize = 57;
 
 #[test]
 fn every_fact_has_a_status_and_a_sentence() {
