@@ -55,6 +55,8 @@ pub struct PartitionMetrics {
     /// The RUs of the previous second.
     pub last_second_ru: f64,
     pub total_ru: f64,
+    /// The RUs beyond what one request may leave owing.
+    pub forgiven_ru: f64,
     pub requests: u64,
     pub requests_throttled: u64,
     pub items: u64,
@@ -125,6 +127,7 @@ fn partition_metrics(partition: &Partition, now_ms: u64) -> PartitionMetrics {
         normalized: usage.normalized(minute).max(usage.normalized(minute.saturating_sub(1))),
         last_second_ru: usage.second_ru((now_ms / 1000).saturating_sub(1)),
         total_ru: usage.total_ru(),
+        forgiven_ru: usage.forgiven_ru(),
         requests: usage.requests(),
         requests_throttled: usage.requests_throttled(),
         items: stored.items,

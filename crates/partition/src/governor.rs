@@ -3,7 +3,8 @@
 //! Guarantees: a request is admitted while the balance of the second is positive, and settles its real charge
 //! afterwards. Debt is carried into the next seconds. So over any W whole seconds at most `share · W` is admitted, plus
 //! burst credits and the requests in flight at the end; and clients that stay below the share in every second, and in
-//! no capped bucket, are never throttled.
+//! no capped bucket, are never throttled. One request leaves at most five seconds of the share owing: the rest of its
+//! charge is forgiven and counted, and not part of the first guarantee.
 //!
 //! ```text
 //! share 10        second 0      1           2           3
@@ -147,7 +148,9 @@ impl Governor {
         let pool = self.pool.load();
         let Some(pool) = pool.as_deref() else { return self.reserve(now_ms, class) };
         pool.reserve(now_ms, class)?;
-        self.reserve(now_ms, class).inspect_err(|_| pool.charge(now_ms, class, 0))
+        self.reserve(now_ms, class).inspect_err(|_| {
+            pool.charge(now_ms, class, 0);
+        })
     }
 
     /// Replaces the reservation of an admitted request by its real charge.
@@ -156,7 +159,10 @@ impl Governor {
         if let Some(pool) = self.pool.load().as_deref() {
             pool.charge(now_ms, reservation.class, centi);
         }
-        self.charge(now_ms, reservation.class, centi);
+        let forgiven = self.charge(now_ms, reservation.class, centi);
+        if forgiven > 0 && self.is_enforced() {
+            self.usage.record_forgiven(forgiven);
+        }
         self.usage.record_served(now_ms, centi, self.hot.share_centi.load(Ordering::Relaxed), key);
     }
 
@@ -199,24 +205,26 @@ impl Governor {
         Ok(())
     }
 
-    /// Replaces the reservation by the charge.
-    fn charge(&self, now_ms: u64, class: RequestClass, centi: u64) {
+    /// Replaces the reservation by the charge. Returns what is forgiven of the charge.
+    fn charge(&self, now_ms: u64, class: RequestClass, centi: u64) -> u64 {
         let share = self.hot.share_centi.load(Ordering::Relaxed).max(1);
         let mut word = self.hot.window.load(Ordering::Relaxed);
-        loop {
-            let rolled = Window::unpack(word).roll(now_ms, share, self.hot.burst_credits.available(share));
-            let settled = rolled.window.add(centi).sub(RESERVED_CENTI);
+        let forgiven = loop {
+            let credits = self.hot.burst_credits.available(share);
+            let rolled = Window::unpack(word).roll(now_ms, share, credits);
+            let (settled, forgiven) = rolled.window.settle(centi, RESERVED_CENTI, share, share.saturating_add(credits));
             match self.advance(word, rolled, settled) {
-                Ok(()) => break,
+                Ok(()) => break forgiven,
                 Err(newer) => word = newer,
             }
-        }
+        };
         if let Some(bucket) = class.bucket.or(self.buckets.default_bucket()) {
             self.buckets.charge(bucket, now_ms, share, centi, RESERVED_CENTI);
         }
         if class.priority == Priority::Low {
             self.count_low(now_ms, centi, RESERVED_CENTI);
         }
+        forgiven
     }
 
     /// Low priority may use what high priority did not demand in the previous second.

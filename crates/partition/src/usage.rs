@@ -34,6 +34,8 @@ pub struct Usage {
     total_centi: AtomicU64,
     requests: AtomicU64,
     throttled: AtomicU64,
+    /// Charges beyond what one request may leave owing.
+    forgiven_centi: AtomicU64,
     seconds: Ring,
     /// The busiest second as a part of the share.
     minutes_peak: Ring,
@@ -59,9 +61,18 @@ pub struct BusyKey {
 
 impl Default for Usage {
     fn default() -> Self {
-        let (total_centi, requests, throttled) = Default::default();
+        let (total_centi, requests, throttled, forgiven_centi) = Default::default();
         let (seconds, minutes_peak, minutes_throttled) = Default::default();
-        Usage { total_centi, requests, throttled, seconds, minutes_peak, minutes_throttled, keys: Mutex::default() }
+        Usage {
+            total_centi,
+            requests,
+            throttled,
+            forgiven_centi,
+            seconds,
+            minutes_peak,
+            minutes_throttled,
+            keys: Mutex::default(),
+        }
     }
 }
 
@@ -85,6 +96,10 @@ impl Usage {
         self.minutes_throttled.update(now_ms / 60_000, |count| count + 1);
     }
 
+    pub(crate) fn record_forgiven(&self, centi: u64) {
+        self.forgiven_centi.fetch_add(centi, Ordering::Relaxed);
+    }
+
     /// Samples the key that crosses each multiple of a thousandth of the share. A sample is skipped while another
     /// thread holds the lock, which affects busy and quiet keys alike.
     fn sample(&self, minute: u64, key: &[u8], before: u64, centi: u64, share_centi: u64) {
@@ -100,6 +115,10 @@ impl Usage {
 
     pub fn total_ru(&self) -> f64 {
         self.total_centi.load(Ordering::Relaxed) as f64 / 100.0
+    }
+
+    pub fn forgiven_ru(&self) -> f64 {
+        self.forgiven_centi.load(Ordering::Relaxed) as f64 / 100.0
     }
 
     pub fn requests(&self) -> u64 {

@@ -154,7 +154,12 @@ async fn router(
     let engine = account_host.engine();
     let secret = engine.secret(&engine.authorize(&ServerAuthority, Action::Administer)?).await?;
     let tokens = Arc::new(TokenSigner::new(&secret));
-    let access = Arc::new(AccountAccess { keys, tokens, bearer: bearer_access(settings).await? });
+    let access = Arc::new(AccountAccess {
+        keys,
+        tokens,
+        bearer: bearer_access(settings).await?,
+        emulator_tokens: settings.mode == RunMode::Dev,
+    });
     let api = NosqlApi::new(account_host, account, access);
     let metrics = Arc::new(Metrics::new(settings.partition_key_metrics));
     let https_only = !settings.protocols.has_http();

@@ -32,7 +32,7 @@ type Result<T, E = String> = std::result::Result<T, E>;
 /// The columns:
 ///
 /// - the read-only key;
-/// - resource tokens of permissions for the container, item `1`, key `["a"]`, item `1` under key `["a"]` and procedure
+/// - resource tokens of permissions for the container, item `1` without a key, key `["a"]`, item `1` under key `["a"]` and procedure
 ///   `s`, each in mode Read and in mode All; for item `1` by its `_rid`, in mode All; for the container in mode None;
 ///   for keys of container `h` with the prefix `["a"]`, in mode All;
 /// - bearer tokens of principals with the reader role on the account, the contributor role on the account, the reader
@@ -83,17 +83,17 @@ const TABLE: &str = r#"
 3  3.3333  3333333  0000000  PUT /dbs/golden1/colls/c {"id":"c","partitionKey":{"paths":["/pk"]}}
 .  ......  .....33  .....1.  GET /dbs/golden1/colls/c/pkranges
 .  ......  .....33  ....22.  POST /dbs/golden1/colls/c/docs PLAN {"query":"SELECT * FROM c"}
-.  ......  ..33333  ....22.  GET /dbs/golden1/colls/c/docs/1 KEY a
-.  ....33  3333333  ....22.  GET /dbs/golden1/colls/c/docs/1 KEY b
+.  ..33..  ..33333  ....22.  GET /dbs/golden1/colls/c/docs/1 KEY a
+.  ..3333  3333333  ....22.  GET /dbs/golden1/colls/c/docs/1 KEY b
 .  ..33..  3333333  ....22.  GET /dbs/golden1/colls/c/docs/2 KEY a
 .  ..33..  3333.33  ....22.  GET <one> KEY a
 .  333333  3333333  ...222.  GET /dbs/golden1/colls/other/docs/1 KEY a
 .  333333  3333333  ..2222.  GET /dbs/away/colls/c/docs/1 KEY a
-3  3.3.3.  3.33333  2.2.22.  PUT /dbs/golden1/colls/c/docs/1 KEY a {"id":"1","pk":"a"}
+3  3.333.  3.33333  2.2.22.  PUT /dbs/golden1/colls/c/docs/1 KEY a {"id":"1","pk":"a"}
 3  3.333.  3333.33  2.2.22.  PUT <one> KEY a {"id":"1","pk":"a"}
 3  3.333.  3333333  2.2.22.  PUT /dbs/golden1/colls/c/docs/2 KEY a {"id":"2","pk":"a"}
-3  3.3.33  3333333  2.2.22.  PUT /dbs/golden1/colls/c/docs/1 KEY b {"id":"1","pk":"b"}
-3  3.3.3.  3.33333  2.2.22.  PATCH /dbs/golden1/colls/c/docs/1 KEY a [{"op":"set","path":"/n","value":1}]
+3  3.3333  3333333  2.2.22.  PUT /dbs/golden1/colls/c/docs/1 KEY b {"id":"1","pk":"b"}
+3  3.333.  3.33333  2.2.22.  PATCH /dbs/golden1/colls/c/docs/1 KEY a [{"op":"set","path":"/n","value":1}]
 3  3.333.  3333333  2.2.22.  DELETE /dbs/golden1/colls/c/docs/gone KEY a
 3  3.333.  3333333  2.2..2.  POST /dbs/golden1/colls/c/docs KEY a {"id":"new<n>","pk":"a"}
 3  3.3333  3333333  2.2..2.  POST /dbs/golden1/colls/c/docs KEY b {"id":"new<n>","pk":"b"}
@@ -203,11 +203,7 @@ impl Server {
         pleiad.arg("--token-keys").arg(golden.join("token_keys.json")).arg("--roles").arg(&roles);
         pleiad.arg(format!("--token-issuer={}", bearer::ISSUER)).arg(format!("--token-audience={}", bearer::AUDIENCE));
         pleiad.env_clear().env("PLEIAD_PRIMARY_KEY", EMULATOR_KEY).env("PLEIAD_PRIMARY_READ_ONLY_KEY", READ_ONLY_KEY);
-        let mut child = pleiad.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let port = json::parse(line.as_bytes()).unwrap().get("port").and_then(Value::as_i64).unwrap();
-        let client = Client::new(u16::try_from(port).unwrap());
+        let (child, client) = spawn(pleiad);
         Server { child, client, roles, _data: data, tokens: Vec::new(), rid_paths: Vec::new(), request_count: 0 }
     }
 
@@ -331,6 +327,15 @@ impl Server {
     }
 }
 
+/// Starts a server and connects to it.
+fn spawn(mut pleiad: Command) -> (Child, Client) {
+    let mut child = pleiad.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let port = json::parse(line.as_bytes()).unwrap().get("port").and_then(Value::as_i64).unwrap();
+    (child, Client::new(u16::try_from(port).unwrap()))
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.child.kill(); // fails if it has exited already
@@ -405,6 +410,25 @@ fn roles_are_reloaded_when_the_file_changes_and_invalid_files_are_ignored() {
     std::fs::write(&server.roles, r#"{"sqlRoleAssignments":[{"principalId":"reader"}]}"#).unwrap();
     std::thread::sleep(Duration::from_millis(2500));
     assert_eq!(cell(&server.send_row(Some("token:newcomer"), read), 200), '.');
+}
+
+/// Only `dev` takes the place of an emulator.
+#[test]
+fn only_dev_accepts_emulator_tokens() {
+    let status = |mode: &str| {
+        let data = TempDir::new().unwrap();
+        let mut pleiad = Command::new(env!("CARGO_BIN_EXE_pleiad"));
+        pleiad.args([mode, "--quiet", "--port=0", "--tls=off", "--log-level=error", "--data"]).arg(data.path());
+        pleiad.env_clear().env("PLEIAD_PRIMARY_KEY", READ_ONLY_KEY);
+        let (mut child, mut client) = spawn(pleiad);
+        let token = format!("type%3Daad%26ver%3D1.0%26sig%3D{}", bearer::emulator_token(READ_ONLY_KEY));
+        let headers = vec![("authorization".to_owned(), token)];
+        let response = client.send(&Request { method: "GET", path: "/dbs", headers, body: b"" });
+        let _ = child.kill(); // fails if it has exited already
+        let _ = child.wait();
+        response.unwrap().status
+    };
+    assert_eq!([status("dev"), status("serve")], [200, 401]);
 }
 
 #[test]

@@ -346,7 +346,7 @@ async fn api(now_ms: u64) -> NosqlApi {
     let engine = Engine::open(store, policy, PartitionLimits::default(), env).await.unwrap();
     let keys = AccountKeyring::new(EMULATOR_KEY, None, None, None).unwrap();
     let tokens = Arc::new(TokenSigner::new(&[7; 32]));
-    let access = Arc::new(AccountAccess { keys, tokens, bearer: Arc::default() });
+    let access = Arc::new(AccountAccess { keys, tokens, bearer: Arc::default(), emulator_tokens: true });
     let (id, region, consistency) = ("pleiad".to_owned(), "Local".to_owned(), Consistency::Session);
     let account = Account { id, region, consistency, previous_images: false };
     NosqlApi::new(AccountHost::new(engine), account, access)

@@ -2,7 +2,7 @@
 //! `Caller`; what a caller may do is decided with the operation at hand.
 //!
 //! Invariant: a `Caller` exists only for a client that proved to have a key of the account, or that has an unexpired
-//! token signed by this account or by the trusted issuer, or an emulator token with the text of the primary key.
+//! token signed by this account or by the trusted issuer, or, in `dev`, an emulator token with the text of the primary key.
 //! Secrets are compared in constant time and never printed. This module knows no protocol and no API: how a client
 //! presents a credential (a header, a handshake) is the API's.
 //!
@@ -38,9 +38,12 @@ pub struct AccountAccess {
     pub keys: AccountKeyring,
     pub tokens: Arc<TokenSigner>,
     pub bearer: Arc<BearerAccess>,
+    /// Whether emulator tokens are accepted: by `dev` only. They contain the primary key as text, do not have to expire,
+    /// and pass for tokens of an identity provider.
+    pub emulator_tokens: bool,
 }
 
-/// The accepted issuer and the roles of its principals. Without an issuer only emulator tokens are accepted; without
+/// The accepted issuer and the roles of its principals. Without an issuer, at most emulator tokens are accepted; without
 /// roles the issuer's principals may do nothing.
 #[derive(Default)]
 pub struct BearerAccess {
@@ -97,7 +100,11 @@ pub enum AuthError {
 impl AccountAccess {
     /// The issuer of a bearer token writes its own clock's time into it, which tests do not advance.
     pub fn check_bearer(&self, jwt: &str, at: AuthTime) -> Result<Caller, AuthError> {
-        match (emulator_token::check(&self.keys, jwt, at.wall_ms), &self.bearer.jwks_cache) {
+        let emulated = match self.emulator_tokens {
+            true => emulator_token::check(&self.keys, jwt, at.wall_ms),
+            false => Err(AuthError::AadNotAccepted),
+        };
+        match (emulated, &self.bearer.jwks_cache) {
             (Err(_), Some(jwks_cache)) => jwks_cache.check(jwt, at.wall_ms).map(Caller::Principal),
             (emulated, _) => emulated,
         }

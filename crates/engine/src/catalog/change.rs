@@ -10,7 +10,7 @@ use pleiad_model::item::check_resource_name;
 use pleiad_model::partition_key::{EpkRange, initial_ranges};
 use pleiad_model::partition_map::{PartitionKeyRange, PartitionMap};
 use pleiad_model::policy::ContainerDefinition;
-use pleiad_model::resource_id::{ContainerRid, DatabaseRid, OfferRid};
+use pleiad_model::resource_id::{ContainerRid, DatabaseRid, OfferRid, looks_like_database_rid};
 use pleiad_model::{Error, Fact, Kind, Result};
 use pleiad_partition::governor::Caps;
 use pleiad_partition::shard_state::{RetentionWatermark, ShardState};
@@ -29,6 +29,19 @@ use crate::throughput::{
     partitions_needed,
 };
 
+/// Clients and the server decide by the form of a database's name in a path whether it is an id or a `_rid`. A database
+/// whose id has the form of a `_rid` could only be reached by its own `_rid`, and requests and permissions that name it
+/// would address another database.
+pub(super) fn check_database_name(id: &str) -> Result<()> {
+    check_resource_name(id)?;
+    if looks_like_database_rid(id) {
+        return Err(Error::invalid(format!(
+            "The input name '{id}' is invalid: it has the form of a resource id, and requests for it would address another database."
+        )));
+    }
+    Ok(())
+}
+
 /// A container to be created.
 pub struct NewContainer {
     pub definition: ContainerDefinition,
@@ -37,7 +50,7 @@ pub struct NewContainer {
 
 impl Catalog {
     pub async fn create_database(&self, id: &str, throughput: ThroughputRequest) -> Result<Arc<Database>> {
-        check_resource_name(id)?;
+        check_database_name(id)?;
         let throughput = throughput.check(&self.limits.governance)?;
         let mut change = self.begin().await;
         if change.tree.is_name_taken(id) {

@@ -10,7 +10,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pleiad_model::item::check_resource_name;
 use pleiad_model::partition_map::PartitionMap;
 use pleiad_model::policy::ContainerDefinition;
 use pleiad_model::resource_id::{
@@ -20,6 +19,7 @@ use pleiad_model::{Fact, Result, percent};
 use pleiad_partition::Schema;
 use pleiad_storage::{AnySnapshot, Batch, Blocking, Store};
 
+use super::change::check_database_name;
 use super::job_error::{JobError, JobOutdated};
 use super::publish::CatalogChange;
 use super::script::Script;
@@ -52,7 +52,7 @@ type NewRids = BTreeMap<ContainerRid, ContainerRid>;
 
 impl Catalog {
     pub(crate) async fn begin_copy(&self, from: &str, to: &str) -> Result<u64> {
-        check_resource_name(to)?;
+        check_database_name(to)?;
         let mut change = self.begin().await;
         let from = change.tree.database(from).ok_or(Fact::ResourceMissing)?.rid;
         if change.tree.is_name_taken(to) {

@@ -1,8 +1,8 @@
 //! Throughput buckets: numbered parts of the share, each with a cap.
 //!
 //! Invariant: a request in a bucket is admitted only while the bucket has used less than its percentage of the share in
-//! this second; its debt is carried over, as in the whole window. A cap reserves nothing, and an undefined bucket has
-//! no cap.
+//! this second; its debt is carried over and limited, as in the whole window. A cap reserves nothing, and an undefined
+//! bucket has no cap.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -68,7 +68,10 @@ impl Buckets {
 
     pub fn charge(&self, bucket: BucketId, now_ms: u64, share: u64, centi: u64, reserved: u64) {
         let (Some(cap), Some(used)) = (self.cap(bucket, share), self.used.get(bucket.at())) else { return };
-        let next = |word| Some(Window::unpack(word).roll(now_ms, cap, 0).window.add(centi).sub(reserved).pack());
+        let next = |word| {
+            let (settled, _) = Window::unpack(word).roll(now_ms, cap, 0).window.settle(centi, reserved, cap, cap);
+            Some(settled.pack())
+        };
         let _ = used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
     }
 

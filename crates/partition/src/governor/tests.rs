@@ -52,6 +52,32 @@ fn an_expensive_request_is_admitted_on_the_last_unit_and_charged_to_later_second
     assert_eq!(admitted(&governor, 3_000, HIGH, 250), 50);
 }
 
+/// A write of 40,769 RU locked a partition of 400 RU/s for 100 seconds.
+#[test]
+fn one_request_locks_its_partition_for_five_seconds_at_most() {
+    let governor = governor(400.0);
+    assert!(spend(&governor, 0, HIGH, 40_769.0).is_ok());
+    let refusal = spend(&governor, 0, HIGH, 1.0).unwrap_err();
+    assert_eq!((refusal.retry_after_ms, refusal.used_ru), (6_000, 2_400.0));
+    assert_eq!(admitted(&governor, 5_999, HIGH, 1), 0);
+    assert_eq!(admitted(&governor, 6_000, HIGH, 500), 400);
+    assert_eq!(governor.usage().total_ru(), 41_169.0, "the client is told the whole charge");
+    assert_eq!(governor.usage().forgiven_ru(), 38_369.0);
+}
+
+#[test]
+fn one_request_locks_its_pool_and_its_bucket_for_five_seconds_at_most() {
+    let pool = Arc::new(governor(100.0));
+    let caps = Caps { percent: [10, 0, 0, 0, 0], default_bucket: BucketId::new(1) };
+    let pair = [Governor::default(), Governor::default()];
+    pair[0].set(&config(100.0), Some(pool.clone()));
+    pair[1].set(&GovernorConfig { caps, ..config(100.0) }, Some(pool));
+    assert!(spend(&pair[1], 0, HIGH, 9_000.0).is_ok());
+    let waits = pair.each_ref().map(|governor| spend(governor, 0, HIGH, 1.0).unwrap_err().retry_after_ms);
+    assert_eq!(waits, [6_000, 6_000]);
+    assert_eq!(pair.each_ref().map(|governor| admitted(governor, 6_000, HIGH, 5)), [5, 5]);
+}
+
 #[test]
 fn a_request_is_admitted_after_its_retry_time() {
     let governor = governor(10.0);
@@ -202,8 +228,9 @@ proptest! {
         for (wait_ms, centi) in steps {
             now_ms += wait_ms;
             let price = f64::from(centi) / 100.0;
+            let forgiven = governor.usage().forgiven_ru();
             if spend(&governor, now_ms, HIGH, price).is_ok() {
-                spent.push((now_ms / 1000, price));
+                spent.push((now_ms / 1000, price - (governor.usage().forgiven_ru() - forgiven)));
             }
         }
         for from in 0..=now_ms / 1000 {

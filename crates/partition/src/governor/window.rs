@@ -13,6 +13,9 @@ pub const USED_MAX: u64 = (1 << USED_BITS) - 1;
 const SECOND_BITS: u32 = 64 - USED_BITS;
 const SECOND_MASK: u64 = (1 << SECOND_BITS) - 1;
 
+/// What one request may leave owing, in seconds of the share.
+pub const DEBT_SECONDS_MAX: u64 = 5;
+
 /// A smaller step back comes from two threads that read the clock just before and after a second began, and is ignored;
 /// from here on the clock was set back.
 const BACKWARD_S: u64 = 2;
@@ -52,6 +55,15 @@ impl Window {
 
     pub fn sub(self, centi: u64) -> Self {
         Window { used_centi: self.used_centi.saturating_sub(centi), ..self }
+    }
+
+    /// Replaces a reservation by the charge of its request, and returns what is forgiven of it: beyond the rest of
+    /// `allowed`, one request leaves at most five seconds of `share` owing. The requests that would wait for the rest
+    /// are those of other clients, and SDKs give up after 30 seconds.
+    pub fn settle(self, centi: u64, reserved: u64, share: u64, allowed: u64) -> (Self, u64) {
+        let left = allowed.saturating_sub(self.used_centi.saturating_sub(reserved));
+        let kept = centi.min(left.saturating_add(share.saturating_mul(DEBT_SECONDS_MAX)));
+        (self.add(kept).sub(reserved), centi - kept)
     }
 
     /// Every second that passed repays one share of debt; burst credits pay for the second that ended.
@@ -99,6 +111,18 @@ mod tests {
         let window = Window { second: 1, used_centi: 350 };
         let used = |now_ms| window.roll(now_ms, 100, 0).window.used_centi;
         assert_eq!([1_999, 2_000, 3_500, 4_000, 5_000].map(used), [350, 250, 150, 50, 0]);
+    }
+
+    #[test]
+    fn one_request_leaves_at_most_five_seconds_owing() {
+        let settle = |used_centi, centi| {
+            let (window, forgiven) = Window { second: 1, used_centi }.settle(centi, 100, 1_000, 1_000);
+            (window.used_centi, forgiven)
+        };
+        assert_eq!(settle(100, 300), (300, 0));
+        assert_eq!(settle(600, 5_500), (6_000, 0), "500 left in this second, and five more");
+        assert_eq!(settle(600, 5_600), (6_000, 100));
+        assert_eq!(settle(3_100, 9_000), (8_000, 4_000), "the debt of other requests stays");
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub fn authorization(credential: &str) -> Result<String> {
     let jwt = match credential.split_once(':') {
         Some(("token", principal)) => token(principal, 600)?,
         Some(("expired-token", principal)) => token(principal, -600)?,
-        None if credential == "emulator-token" => emulator_token(),
+        None if credential == "emulator-token" => emulator_token(EMULATOR_KEY),
         _ => return Err(format!("unknown token `{credential}`")),
     };
     Ok(format!("type=aad&ver=1.0&sig={jwt}"))
@@ -46,10 +46,10 @@ fn sign(header: &str, claims: &str) -> Result<String> {
 }
 
 /// The token of the SDKs' own tests: it has the key's text instead of a signature.
-fn emulator_token() -> String {
+pub fn emulator_token(key: &str) -> String {
     let name = "CosmosEmulatorPrimaryMaster";
     let header = format!(r#"{{"typ":"JWT","alg":"RS256","x5t":"{name}","kid":"{name}"}}"#);
     let claims =
         r#"{"aud":"https://localhost.localhost","iss":"https://sts.fake-issuer.net/1","tid":"EmulatorFederation"}"#;
-    [header.as_str(), claims, EMULATOR_KEY].map(|part| URL_SAFE_NO_PAD.encode(part)).join(".")
+    [header.as_str(), claims, key].map(|part| URL_SAFE_NO_PAD.encode(part)).join(".")
 }

@@ -19,7 +19,7 @@ struct Family {
 /// Prefix of the metrics whose labels contain partition keys.
 const KEY_FAMILIES: &str = "pleiad_partition_key_";
 
-const FAMILIES: [Family; 11] = [
+const FAMILIES: [Family; 12] = [
     Family {
         name: "pleiad_normalized_ru_consumption",
         kind: "gauge",
@@ -31,6 +31,12 @@ const FAMILIES: [Family; 11] = [
         kind: "counter",
         help: "Request units since the start",
         samples: |container, out| each(container, out, |partition| partition.total_ru),
+    },
+    Family {
+        name: "pleiad_forgiven_request_units",
+        kind: "counter",
+        help: "Request units beyond the five seconds of the share that one request may leave owing",
+        samples: |container, out| each(container, out, |partition| partition.forgiven_ru),
     },
     Family {
         name: "pleiad_total_requests",
@@ -185,6 +191,7 @@ mod tests {
             normalized: 0.25,
             last_second_ru: 1.0,
             total_ru: 25.5,
+            forgiven_ru: 1.5,
             requests: 7,
             requests_throttled: 2,
             items: 1,
@@ -208,6 +215,7 @@ mod tests {
         for line in [
             format!("pleiad_normalized_ru_consumption{{{labels}}} 0.25"),
             format!("pleiad_total_requests{{{labels},status=\"throttled\"}} 2"),
+            format!("pleiad_forgiven_request_units{{{labels}}} 1.5"),
             format!("pleiad_partition_key_ru_consumption{{{labels},partition_key=\"[\\\"a\\\"]\"}} 20"),
             "pleiad_provisioned_throughput{database=\"shop\",container=\"orders\",allocation_type=\"Manual\"} 400"
                 .to_owned(),

@@ -1,7 +1,8 @@
 //! Authorization by resource token: the requests that a permission allows.
 //!
 //! Invariant: a request that no row of this table allows gets 403. A permission is for a container, or for one resource
-//! in it (an item, a script, a conflict), and may be narrowed to one partition key. Mode `Read` allows reads, mode
+//! in it (an item, a script, a conflict), and may be narrowed to one partition key. Items of several keys may have the
+//! same id: a permission for an item by its id opens no item unless it also has the item's key. Mode `Read` allows reads, mode
 //! `All` allows writes as well. In mode `All`, a permission for a whole container may replace and delete the container
 //! itself, as in the service; no permission allows any other management.
 //!
@@ -9,7 +10,7 @@
 //! |---|---|---|---|---|
 //! | the account; the container itself, its ranges, query plans | read | read | read | read |
 //! | replace or delete the container | All | no | no | no |
-//! | one item | by mode | that one under its id, by mode | no | under that key, by mode |
+//! | one item | by mode | that one under its id and key, by mode | no | under that key, by mode |
 //! | create, upsert | All | no | no | under that key, All |
 //! | feeds, queries, change feed | read | no | no | under that key |
 //! | delete by partition key | All | no | no | that key, All |
@@ -139,6 +140,7 @@ fn allows(scope: &PermissionScope, operation: &Operation<'_>, key: Option<&Parti
         ResourceType::Items => {
             by_mode
                 && is_granted_resource(scope, operation)
+                && identifies_one_item(scope, operation, key)?
                 && keeps_id(scope, operation)
                 && is_within_key(scope, operation, key)?
         }
@@ -196,6 +198,20 @@ fn is_granted_resource(scope: &PermissionScope, operation: &Operation<'_>) -> bo
         (true, true) => is_same_rid(kind, granted, requested),
         _ => false,
     }
+}
+
+/// An id identifies one item only within a partition key; without one in the permission, a holder could read the items
+/// of all other keys that have the same id. A container without keys, and the missing key of a migrated one, have one
+/// item of an id. A resource id is unique in the container.
+fn identifies_one_item(
+    scope: &PermissionScope,
+    operation: &Operation<'_>,
+    definition: Option<&PartitionKeyDefinition>,
+) -> Result<bool> {
+    let by_id_alone = scope.granted_resource().is_some() && !scope.resource.by_rid && scope.key.is_none();
+    let Some(definition) = definition.filter(|_| by_id_alone) else { return Ok(true) };
+    let requested = operation.partition_key()?;
+    Ok(definition.system_key && requested.is_none_or(|key| key.components().is_empty()))
 }
 
 /// A resource that was granted by its id must keep that id: a replace with another id would take a name outside the

@@ -63,7 +63,7 @@ fn is_allowed_in(scope: &PermissionScope, request: &TestRequest, key: Option<&Pa
     scope.mode != Mode::None && allows(scope, &operation, key).unwrap()
 }
 
-/// One column per scope: container, item `1`, key `["a"]`, item `1` under key `["a"]`, procedure `s`, that under key
+/// One column per scope: container, item `1` without a key, key `["a"]`, item `1` under key `["a"]`, procedure `s`, that under key
 /// `["a"]`, trigger `t`. `r` is allowed in both modes, `w` in mode All, `-` in none.
 fn matrix() -> Vec<(TestRequest, &'static str)> {
     use Method as M;
@@ -78,18 +78,18 @@ fn matrix() -> Vec<(TestRequest, &'static str)> {
         (request(M::POST, C, &[]), "-------"),
         (request(M::GET, "/dbs/d/colls/c/pkranges", &[]), "rrrrrrr"),
         (request(M::POST, DOCS, &[PLAN]), "rrrrrrr"),
-        (request(M::GET, ONE, &[A]), "rrrr---"),
-        (request(M::GET, ONE, &[B]), "rr-----"),
-        (request(M::GET, ONE, &[]), "rr-----"),
+        (request(M::GET, ONE, &[A]), "r-rr---"),
+        (request(M::GET, ONE, &[B]), "r------"),
+        (request(M::GET, ONE, &[]), "r------"),
         (request(M::GET, TWO, &[A]), "r-r----"),
-        (request(M::PUT, ONE, &[A]), "wwww---"),
+        (request(M::PUT, ONE, &[A]), "w-ww---"),
         (request(M::PUT, TWO, &[A]), "w-w----"),
-        (request(M::PUT, ONE, &[B]), "ww-----"),
-        (replace_request(ONE, &[A], r#"{"id":"1","pk":"a"}"#), "wwww---"),
+        (request(M::PUT, ONE, &[B]), "w------"),
+        (replace_request(ONE, &[A], r#"{"id":"1","pk":"a"}"#), "w-ww---"),
         (replace_request(ONE, &[A], r#"{"id":"2","pk":"a"}"#), "w-w----"),
         (replace_request("/dbs/d/colls/c/triggers/t", &[], r#"{"id":"mine"}"#), "w------"),
-        (request(M::PATCH, ONE, &[A]), "wwww---"),
-        (request(M::DELETE, ONE, &[A]), "wwww---"),
+        (request(M::PATCH, ONE, &[A]), "w-ww---"),
+        (request(M::DELETE, ONE, &[A]), "w-ww---"),
         (request(M::DELETE, TWO, &[B]), "w------"),
         (request(M::POST, DOCS, &[A]), "w-w----"),
         (request(M::POST, DOCS, &[B]), "w------"),
@@ -166,6 +166,25 @@ fn items_must_be_addressed_in_the_form_of_the_permission() {
     assert!(!is_allowed(&grant("Read", other, None), &request(Method::GET, by_rid, &[])));
 }
 
+/// Where all items have the same key, or none, an id identifies one item.
+#[test]
+fn an_item_permission_needs_a_key_where_several_items_can_have_the_id() {
+    let (by_id, read) =
+        (grant("Read", "dbs/d/colls/c/docs/1", None), request(Method::GET, "/dbs/d/colls/c/docs/1", &[]));
+    assert!(is_allowed_in(&by_id, &read, None), "the container has no keys");
+    assert!(!is_allowed(&by_id, &read), "the permission has no key");
+    let migrated = PartitionKeyDefinition {
+        paths: vec![PropertyPath::parse("/pk").unwrap()],
+        kind: KeyKind::Hash,
+        version: KeyVersion::V2,
+        system_key: true,
+    };
+    let read_missing_key = request(Method::GET, "/dbs/d/colls/c/docs/1", &[(KEY, "[]")]);
+    assert!(is_allowed_in(&by_id, &read_missing_key, Some(&migrated)), "the missing key");
+    let read_key = request(Method::GET, "/dbs/d/colls/c/docs/1", &[A]);
+    assert!(!is_allowed_in(&by_id, &read_key, Some(&migrated)), "another key");
+}
+
 /// In a container without a partition key, a key identifies nothing.
 #[test]
 fn s131_a_key_permission_allows_nothing_in_a_container_without_a_key() {
@@ -184,7 +203,8 @@ fn s131_a_key_permission_allows_nothing_in_a_container_without_a_key() {
 /// Some clients escape the names in a permission and some do not; a name that can be read as escaped is unescaped.
 #[test]
 fn names_in_permissions_may_be_escaped() {
-    let may = |written: &str, path| is_allowed(&grant("Read", written, None), &request(Method::GET, path, &[]));
+    let may =
+        |written: &str, path| is_allowed(&grant("Read", written, Some(r#"["a"]"#)), &request(Method::GET, path, &[A]));
     assert!(may("dbs/d/colls/c/docs/100%", "/dbs/d/colls/c/docs/100%25"));
     assert!(may("dbs/d/colls/c/docs/100%25", "/dbs/d/colls/c/docs/100%25"));
     assert!(may("dbs/d/colls/c/docs/x%2541", "/dbs/d/colls/c/docs/x%2541"));

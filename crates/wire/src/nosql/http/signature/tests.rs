@@ -23,9 +23,12 @@ fn tokens() -> TokenSigner {
     TokenSigner::new(&[7; 32])
 }
 
+fn access(emulator_tokens: bool) -> AccountAccess {
+    AccountAccess { keys: keys(), tokens: Arc::new(tokens()), bearer: Arc::default(), emulator_tokens }
+}
+
 fn authenticate(presented: &Credentials<'_>, at: AuthTime) -> Result<Caller, AuthError> {
-    let access = AccountAccess { keys: keys(), tokens: Arc::new(tokens()), bearer: Arc::default() };
-    super::authenticate(&access, presented, at)
+    super::authenticate(&access(true), presented, at)
 }
 
 fn keys() -> AccountKeyring {
@@ -178,9 +181,22 @@ fn with_token(header: &str, claims: &str, secret: &str, now_ms: u64) -> Result<C
     with_token_at(header, claims, secret, at(now_ms))
 }
 
-fn with_token_at(header: &str, claims: &str, secret: &str, at: AuthTime) -> Result<Caller, AuthError> {
+#[test]
+fn emulator_tokens_are_accepted_by_dev_only() {
+    let token = emulator_token(TOKEN_HEADER, TOKEN_CLAIMS, PRIMARY);
+    let address = address::parse("/dbs/d/colls/c/docs").unwrap();
+    let got = |dev| super::authenticate(&access(dev), &presented("POST", &address, &token), at(DATE_MS));
+    assert_eq!(got(true), Ok(Caller::Data));
+    assert_eq!(got(false), Err(AuthError::AadNotAccepted));
+}
+
+fn emulator_token(header: &str, claims: &str, secret: &str) -> String {
     let part = |text: &str| URL_SAFE_NO_PAD.encode(text);
-    let authorization = format!("type=aad&ver=1.0&sig={}.{}.{}", part(header), part(claims), part(secret));
+    format!("type=aad&ver=1.0&sig={}.{}.{}", part(header), part(claims), part(secret))
+}
+
+fn with_token_at(header: &str, claims: &str, secret: &str, at: AuthTime) -> Result<Caller, AuthError> {
+    let authorization = emulator_token(header, claims, secret);
     let address = address::parse("/dbs/d/colls/c/docs").unwrap();
     let presented = Credentials { x_ms_date: None, ..presented("POST", &address, &authorization) };
     authenticate(&presented, at)

@@ -248,7 +248,8 @@ abstract class AccessSuite extends InWorld {
         });
         assertEquals(22, read(shop, "2", "a"));
         CosmosPermissionProperties item = permit(shop, properties ->
-            properties.setPermissionMode(PermissionMode.READ).setResourcePath(ContainerChildResourceType.ITEM, "1"));
+            properties.setPermissionMode(PermissionMode.READ).setResourcePath(ContainerChildResourceType.ITEM, "1")
+                .setResourcePartitionKey(new PartitionKey("b")));
         as(World.anonymous(scheme).resourceToken(item.getToken()), shop, target -> {
             assertEquals(1, read(target, "1", "b"));
             refused(403, () -> read(target, "3", "b"));
