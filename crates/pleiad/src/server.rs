@@ -145,6 +145,8 @@ async fn router(
         region: "Local".to_owned(),
         consistency: settings.consistency.into(),
         previous_images: settings.change_feed_previous_images,
+        public_endpoint: settings.public_endpoint.clone(),
+        trusted_proxies: settings.trusted_proxies.clone(),
     };
     let certificate = match authority {
         Some(path) => std::fs::read(path).ok().map(Bytes::from),

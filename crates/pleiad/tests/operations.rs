@@ -348,7 +348,14 @@ async fn api(now_ms: u64) -> NosqlApi {
     let tokens = Arc::new(TokenSigner::new(&[7; 32]));
     let access = Arc::new(AccountAccess { keys, tokens, bearer: Arc::default(), emulator_tokens: true });
     let (id, region, consistency) = ("pleiad".to_owned(), "Local".to_owned(), Consistency::Session);
-    let account = Account { id, region, consistency, previous_images: false };
+    let account = Account {
+        id,
+        region,
+        consistency,
+        previous_images: false,
+        public_endpoint: None,
+        trusted_proxies: Default::default(),
+    };
     NosqlApi::new(AccountHost::new(engine), account, access)
 }
 

@@ -1,6 +1,7 @@
 //! Cosmos DB for NoSQL: operations and their replies, and the protocols that carry them. Modules are listed in reading
 //! order.
 
+pub mod trusted_proxies; // the peers whose forwarding headers count
 pub mod operation; // what a request asks for, whatever protocol carries it
 pub mod sdk; // what is known about particular SDKs
 pub mod http; // HTTP: decoder, encoder, signatures
@@ -28,6 +29,7 @@ use pleiad_model::Consistency;
 use crate::account::{AccountAccess, Caller, TokenSigner};
 use operation::Operation;
 use reply::Handled;
+use trusted_proxies::TrustedProxies;
 
 /// The properties that the account reports about itself, and what its settings say about responses.
 #[derive(Clone, Debug)]
@@ -39,6 +41,9 @@ pub struct Account {
     pub consistency: Consistency,
     /// In the change feed of all versions, a delete has the deleted item.
     pub previous_images: bool,
+    /// The address of the account, `https://cosmos.example/`. Without one, clients get the address that they used.
+    pub public_endpoint: Option<String>,
+    pub trusted_proxies: TrustedProxies,
 }
 
 /// The NoSQL API of one account, whatever the protocol.

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use pleiad_model::{Error, Result};
 use pleiad_wire::account::bearer::jwks_cache::JwksLocation;
+use pleiad_wire::nosql::trusted_proxies::TrustedProxies;
 
 use super::address;
 use super::file::ConfigFile;
@@ -31,6 +32,9 @@ pub struct Settings {
     /// The host name in the endpoints that clients get.
     pub public_name: String,
     pub protocols: Protocols,
+    /// With a slash at the end; `None` if clients get the address that they used.
+    pub public_endpoint: Option<String>,
+    pub trusted_proxies: TrustedProxies,
 
     pub keys: ConfiguredKeys,
     /// How bearer tokens are verified; `None` if they are not accepted.
@@ -159,6 +163,8 @@ fn derive_settings(
         public_name: address::public_name(&parsed.host, &addresses),
         addresses,
         protocols: protocols(mode, parsed.tls, own_certificate.is_some()),
+        public_endpoint: parsed.public_endpoint.map(public_endpoint).transpose()?,
+        trusted_proxies: TrustedProxies::new(parsed.trusted_proxy),
         keys: ConfiguredKeys::resolve(mode, given, parsed.key_file.as_deref())?,
         bearer: bearer_settings(
             parsed.token_keys,
@@ -230,6 +236,16 @@ fn bearer_settings(
             "`roles`, `token-issuer` and `token-audience` are for bearer tokens, which need `token-keys` or `token-keys-url`.",
         )),
     }
+}
+
+/// SDKs append paths to it, so it has none of its own.
+fn public_endpoint(Url(url): Url) -> Result<String> {
+    let base = url.strip_suffix('/').unwrap_or(&url);
+    let authority = base.split_once("://").map_or("", |(_, authority)| authority);
+    let is_bare = !authority.is_empty() && !authority.contains(['/', '?', '#', '@', ' ']);
+    is_bare.then(|| format!("{base}/")).ok_or_else(|| {
+        Error::invalid("`public-endpoint` is a scheme, a host and a port, such as https://cosmos.example:8081.")
+    })
 }
 
 fn own_certificate(chain: Option<PathBuf>, key: Option<PathBuf>) -> Result<Option<OwnCertificate>> {

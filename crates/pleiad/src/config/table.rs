@@ -10,6 +10,7 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use pleiad_model::Result;
+use pleiad_wire::nosql::trusted_proxies::IpNetwork;
 
 use super::keys::AccountKey;
 use super::precedence::RawSettings;
@@ -191,6 +192,14 @@ settings! {
         /// An additional name or address by which clients reach this server; it is added to the
         /// generated certificate. May be given several times.
         "host-name" host_name: Vec<HostName>, "", Anywhere, dev Unset, serve Unset;
+        /// The URL by which clients reach this server: the address in the account document, which
+        /// SDKs connect to. If it is not set, every client gets the address that it used.
+        "public-endpoint" public_endpoint: Option<Url>, "URL", Anywhere, dev Unset, serve Unset;
+        /// Address of a proxy, or network such as 10.0.0.0/8, whose headers `x-forwarded-proto` and
+        /// `x-forwarded-host` are used. Those of other peers are ignored. May be given several
+        /// times.
+        "trusted-proxy" trusted_proxy: Vec<IpNetwork>, "", Anywhere,
+            dev Derived("this machine"), serve Derived("this machine");
         /// `off`: HTTP only. `on`: HTTPS only. `auto`: in dev, HTTP and HTTPS on the same port; in
         /// serve, HTTPS only when `tls-cert` is given and HTTP only when it is not.
         "tls" tls: Tls, "", Anywhere, dev Is("auto"), serve Is("auto");

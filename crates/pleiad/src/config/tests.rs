@@ -87,6 +87,21 @@ fn with_a_free_main_port_the_default_ports_are_free_ones_too() {
 }
 
 #[test]
+fn a_public_endpoint_has_no_path() {
+    let endpoint = |text: &str| dev(&format!("--public-endpoint {text}")).public_endpoint.unwrap();
+    assert_eq!(endpoint("https://cosmos.example"), "https://cosmos.example/");
+    assert_eq!(endpoint("http://[::1]:8081/"), "http://[::1]:8081/");
+    for wrong in ["https://", "https://cosmos.example/db", "https://a@b", "https://a?b"] {
+        assert_rejected(
+            &format!("dev --public-endpoint {wrong}"),
+            &[],
+            &["public-endpoint", "https://cosmos.example:8081"],
+        );
+    }
+    assert_rejected("dev --trusted-proxy proxy.example", &[], &["trusted-proxy", "10.0.0.0/8"]);
+}
+
+#[test]
 fn empty_variables_and_kubernetes_service_ports_are_ignored() {
     assert_eq!(main_port(&resolve("dev", &[("PLEIAD_PORT", "")]).unwrap()), 8081);
     assert_eq!(main_port(&resolve("dev", &[("PLEIAD_PORT", "tcp://10.0.0.7:9999")]).unwrap()), 8081);

@@ -7,6 +7,8 @@ use std::net::IpAddr;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
+use pleiad_wire::nosql::trusted_proxies::IpNetwork;
+
 /// How many values a setting takes, and whether a relative path is resolved against the file that contains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueArity {
@@ -94,6 +96,12 @@ impl SettingValue for HostName {
         right
             .then(|| HostName(bare.to_owned()))
             .ok_or_else(|| "a host name or an IP address, without scheme or port".to_owned())
+    }
+}
+
+impl SettingValue for IpNetwork {
+    fn read(text: &str) -> Result<Self, String> {
+        IpNetwork::parse(text).ok_or_else(|| "an IP address, or a network such as 10.0.0.0/8".to_owned())
     }
 }
 

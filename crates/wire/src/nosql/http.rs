@@ -106,7 +106,8 @@ impl NosqlHttp {
         body: Incoming,
     ) -> (&'static str, Handled) {
         let parts = exchange.parts;
-        let mut operation = decode::decode(parts, address, &connection.origin);
+        let from_proxy = self.api.account.trusted_proxies.contain(connection.origin.peer.ip());
+        let mut operation = decode::decode(parts, address, &connection.origin, from_proxy);
         operation.options.activity = exchange.activity();
         let counted_as = operation.kind.name();
         let is_read = decode::is_read(&parts.method, operation.kind);

@@ -23,13 +23,18 @@ use crate::nosql::operation::{
 use crate::nosql::sdk::Sdk;
 use crate::nosql::session;
 
-/// The body follows later: the caller is authenticated before it is read.
-pub fn decode<'a>(parts: &'a Parts, address: &'a Address, origin: &ConnectionOrigin) -> Operation<'a> {
+/// The body follows later: the caller is authenticated before it is read. `from_proxy`: the peer is a trusted proxy.
+pub fn decode<'a>(
+    parts: &'a Parts,
+    address: &'a Address,
+    origin: &ConnectionOrigin,
+    from_proxy: bool,
+) -> Operation<'a> {
     let headers = Headers::read(&parts.headers);
     let kind = kind(&parts.method, address, &headers);
     let authority = parts.uri.authority().map(|authority| authority.as_str());
     let mut options = headers.options;
-    options.endpoint = headers.forwarded.endpoint(origin, authority);
+    options.endpoint = headers.forwarded.endpoint(origin, authority, from_proxy);
     Operation { kind, address, options, body: Bytes::new() }
 }
 
@@ -219,9 +224,10 @@ impl<'a> Headers<'a> {
 
 impl<'a> Forwarded<'a> {
     /// `authority` is from the request line: HTTP/2 and absolute URLs have it.
-    fn endpoint(&self, origin: &ConnectionOrigin, authority: Option<&'a str>) -> Endpoint<'a> {
-        let scheme = self.proto.unwrap_or(if origin.secure { "https" } else { "http" });
-        let host = self.forwarded_host.or(authority).or(self.host);
+    fn endpoint(&self, origin: &ConnectionOrigin, authority: Option<&'a str>, from_proxy: bool) -> Endpoint<'a> {
+        let direct = if origin.secure { "https" } else { "http" };
+        let scheme = self.proto.filter(|_| from_proxy).unwrap_or(direct);
+        let host = self.forwarded_host.filter(|_| from_proxy).or(authority).or(self.host);
         Endpoint { scheme, host: host.map_or_else(|| origin.local.to_string().into(), Cow::from) }
     }
 }

@@ -14,8 +14,8 @@ pub fn request_parts(method: &Method, path: &str, headers: &[(&str, &str)]) -> P
     request.body(()).unwrap().into_parts().0
 }
 
-/// Decodes a request that arrived in clear text on port 8081.
+/// Decodes a request that arrived in clear text on port 8081, through a trusted proxy.
 pub fn decode<'a>(parts: &'a Parts, address: &'a Address) -> Operation<'a> {
     let local = std::net::SocketAddr::from(([127, 0, 0, 1], 8081));
-    decode::decode(parts, address, &ConnectionOrigin { secure: false, local, peer: local })
+    decode::decode(parts, address, &ConnectionOrigin { secure: false, local, peer: local }, true)
 }

@@ -1,5 +1,5 @@
-//! The account resource. Every SDK reads it first and connects to the addresses in it, so they repeat the scheme, host
-//! and port that the client used.
+//! The account resource. Every SDK reads it first and connects to the addresses in it: the configured public endpoint, or
+//! else the scheme, host and port that the client used.
 
 use pleiad_model::{Object, Value, json};
 
@@ -18,9 +18,10 @@ impl RequestContext<'_> {
         if operation.kind != OperationKind::Read {
             return Err(not_allowed());
         }
-        let Endpoint { scheme, host } = &operation.options.endpoint;
         let mut body = Vec::with_capacity(2048);
-        json::write(&self.account_document(&format!("{scheme}://{host}/")), &mut body);
+        let Endpoint { scheme, host } = &operation.options.endpoint;
+        let endpoint = self.account.public_endpoint.clone().unwrap_or_else(|| format!("{scheme}://{host}/"));
+        json::write(&self.account_document(&endpoint), &mut body);
         Ok(Reply::new(Status::Ok, body))
     }
 

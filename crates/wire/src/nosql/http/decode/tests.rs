@@ -90,6 +90,19 @@ fn headers_become_typed_options() {
 }
 
 #[test]
+fn forwarding_headers_count_only_if_the_peer_is_a_trusted_proxy() {
+    let forwarded = [("x-forwarded-proto", "https"), ("x-forwarded-host", "evil.example"), ("host", "db.example")];
+    let parts = testing::request_parts(&Method::GET, "/", &forwarded);
+    let (address, local) = (address::parse("/").unwrap(), std::net::SocketAddr::from(([127, 0, 0, 1], 8081)));
+    let endpoint = |from_proxy| {
+        let origin = ConnectionOrigin { secure: false, local, peer: local };
+        let Endpoint { scheme, host } = decode(&parts, &address, &origin, from_proxy).options.endpoint;
+        format!("{scheme}://{host}")
+    };
+    assert_eq!([true, false].map(endpoint), ["https://evil.example", "http://db.example"]);
+}
+
+#[test]
 fn a_malformed_option_is_an_error_when_it_is_used() {
     let headers = [("x-ms-max-item-count", "many"), ("x-ms-start-epk", "zz"), ("x-ms-offer-throughput", "lots")];
     with_options(&headers, |options| {
