@@ -75,7 +75,8 @@ impl ConstantResponder {
         headers.remove(CONTENT_LENGTH);
         headers.remove(DATE);
         let keys = AccountKeyring::new(&signed::key(), None, None, None).map_err(|e| e.to_string())?;
-        let access = AccountAccess { keys, tokens: Arc::new(TokenSigner::new(&[0; 32])), bearer: Arc::default() };
+        let tokens = Arc::new(TokenSigner::new(&[0; 32]));
+        let access = AccountAccess { keys, tokens, bearer: Arc::default(), emulator_tokens: false };
         Ok(ConstantResponder { access, headers, body: Bytes::copy_from_slice(&answer[head_bytes..]) })
     }
 
