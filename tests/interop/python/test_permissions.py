@@ -130,7 +130,7 @@ def test_s131_permission_for_a_prefix_of_a_hierarchical_key(scheme, database, ma
 
 
 def test_s131_permission_for_an_item(scheme, database, shop, user):
-    permission = permit(user, "All", link(database, shop, "docs", "1"))
+    permission = permit(user, "All", link(database, shop, "docs", "1"), resourcePartitionKey=["b"])
     target = container_with_token(scheme, database, shop, permission)
     assert target.read_item("1", "b")["n"] == 1
     target.replace_item("1", {"id": "1", "pk": "b", "n": 11})

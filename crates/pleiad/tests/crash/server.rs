@@ -119,7 +119,7 @@ impl Site {
         copy_tree(&self.data(), &copy);
         let output = Command::new(BINARY).arg("inspect").arg("--data").arg(&copy).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "inspect found a problem:\n{text}");
+        assert!(output.status.success(), "inspect found a problem ({}):\n{text}", output.status);
         fs::remove_dir_all(&copy).unwrap();
     }
 }

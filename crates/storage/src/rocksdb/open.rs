@@ -185,9 +185,10 @@ fn open_db(store_dir: &StoreDir, options: &Options) -> Result<DB, rocksdb::Error
     DB::open_cf_descriptors(options, store_dir.db_dir(), [family(options)])
 }
 
+/// RocksDB verifies the logs that the manifest lists. Without that it would clear the list, which a store that is opened
+/// read-only cannot: it follows a null pointer.
 fn open_db_read_only(store_dir: &StoreDir, options: &Options) -> Result<DB> {
-    let options = options::without_log_verification(options);
-    let db = DB::open_cf_descriptors_read_only(&options, store_dir.db_dir(), [family(&options)], false);
+    let db = DB::open_cf_descriptors_read_only(options, store_dir.db_dir(), [family(options)], false);
     db.map_err(|error| cannot_open(&store_dir.dir, error))
 }
 

@@ -150,7 +150,7 @@ pub fn compact() -> CompactOptions {
     options
 }
 
-/// For reading a store whose log may be damaged, or without its writes: the manifest's list of logs is not compared.
+/// For a store that has lost a part of its log: the list of logs in the manifest is cleared, not compared.
 pub fn without_log_verification(options: &Options) -> Options {
     let mut options = options.clone();
     options.set_track_and_verify_wals_in_manifest(false);
