@@ -187,28 +187,6 @@ abstract class QuerySuite extends InWorld {
         }
     }
 
-    /** The SDK's tokens of ORDER BY have the position of one row, from which it also resumes in the children of a split. */
-    @Test
-    void s106AnotherClientResumesAfterSplits() {
-        for (String text : List.of("SELECT VALUE c.id FROM c", "SELECT VALUE c.id FROM c WHERE c.metric > 5",
-                "SELECT VALUE c.id FROM c ORDER BY c.n", "SELECT VALUE c.id FROM c ORDER BY c.n DESC",
-                "SELECT VALUE c.id FROM c ORDER BY c.n OFFSET 3 LIMIT 40")) {
-            CosmosContainer divided = world.make(ThroughputProperties.createManualThroughput(12000), "/pk");
-            READINGS.subList(0, 80).forEach(item -> divided.createItem(item));
-            List<String> whole = texts(World.rows(divided.queryItems(text, everywhere(), JsonNode.class)));
-            List<String> resumed = pageByPage(divided, text, 9, page -> {
-                if (page == 1 || page == 3) {
-                    Management.split(world.database.getId(), divided.getId());
-                }
-            });
-            if (!text.contains("ORDER BY")) {
-                Collections.sort(whole);
-                Collections.sort(resumed);
-            }
-            assertEquals(whole, resumed, text);
-        }
-    }
-
     private List<String> pageByPage(String text, int size) {
         return pageByPage(container, text, size, page -> { });
     }
